@@ -6,6 +6,14 @@
 #include "base/err.h"
 #include "base/strlist.h"
 
+/* The bytes of a file, for its parser. Messages call it by `name`, which may be NULL where the
+ * function says so. */
+struct file_bytes {
+	const void *data;
+	size_t size;
+	const char *name;
+};
+
 /* Dotted versions and ranges of them. */
 
 /* version_cmp: <0, 0, >0 by numeric components ("12.8" < "12.10"); a missing one is zero. What

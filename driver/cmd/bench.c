@@ -222,7 +222,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 {
 	const struct bench_options *o = c->options;
 	struct pipeline_request q = {.kind = cmd_sandbox(c)};
-	struct pair_request b = {.q = &q, .platform = machine_platform(c->arena)};
+	struct pair_request b = {.run = c->run, .q = &q, .platform = machine_platform(c->arena)};
 	AUTO_JSON json_t *asked = json_object();
 	json_t *got;
 
@@ -235,7 +235,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
 	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
-	    pair_bench(&b, c->run, c->arena, &got, e) < 0)
+	    pair_bench(&b, c->arena, &got, e) < 0)
 		return -1;
 	AUTO_JSON json_t *results = got;
 	const char *refused = json_member(results, "refused");

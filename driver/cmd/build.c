@@ -263,6 +263,7 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 {
 	const struct cmd_build_base *base = c->options;
 
+	q->run = c->run;
 	q->options = base->pipeline;
 	q->kind = cmd_sandbox(c);
 	q->jobs = c->global->jobs;
@@ -472,9 +473,8 @@ static int build_all(struct cmd_context *c, struct cmd_build_requests *l,
 	for (size_t i = 0; i < l->count; i++) {
 		const struct pipeline_request *q = &l->items[i].q;
 		const size_t from = ret->count;
-		if (q->root &&
-		    (pipeline_build(q, c->run, c->arena, ret, e) < 0 ||
-		     (o->check && pipeline_check(q, from, c->run, c->arena, ret, e) < 0)))
+		if (q->root && (pipeline_build(q, c->arena, ret, e) < 0 ||
+				(o->check && pipeline_check(q, from, c->arena, ret, e) < 0)))
 			return -1;
 	}
 

@@ -508,7 +508,7 @@ static void install_words(const struct bundle *s, bool uv, const char *url, cons
 static int write_bundle(struct bundle *s, const struct tables *t, const char *dir, struct err *e)
 {
 	struct arena *a = s->c->arena;
-	const struct index_request index = {.dir = dir};
+	const struct index_request index = {.run = s->c->run, .dir = dir};
 	struct bundle_wheel *wheels = arena_array(a, s->count, sizeof(*wheels));
 	struct index_result made;
 	struct strlist words = {0}, pip = {0};
@@ -536,7 +536,7 @@ static int write_bundle(struct bundle *s, const struct tables *t, const char *di
 					 .count = s->count,
 					 .install = &words,
 					 .tables = t};
-	return index_write(&index, s->c->run, a, &made, e) < 0 ? -1 : bundle_write(&q, a, e);
+	return index_write(&index, a, &made, e) < 0 ? -1 : bundle_write(&q, a, e);
 }
 
 /* ---- the command ---- */

@@ -17,12 +17,12 @@ static int check_package(const struct strlist *words, struct err *e)
 
 int cmd_capture(struct cmd_context *c, struct pipeline_results *ret, struct err *e)
 {
-	struct pipeline_request q = {0};
+	struct pipeline_request q = {.run = c->run};
 
 	c->look = true;
 	return cmd_root(c, &q.root, e) < 0 || cmd_build_common(c, &q, e) < 0
 		       ? -1
-		       : pipeline_capture(&q, c->run, c->arena, ret, e);
+		       : pipeline_capture(&q, c->arena, ret, e);
 }
 
 static int capture_main(struct cmd_context *c, const struct strlist *words, struct err *e)

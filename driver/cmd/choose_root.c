@@ -66,7 +66,8 @@ int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct 
 	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
 	if (cmd_python(c, &q, &want.python, e) < 0)
 		return -1;
-	if (cmd_tables(c, &t, e) < 0 || world_choose(t, r, &want, c->arena, &w, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 ||
+	    world_choose(&(struct world_question){t, r, &want, c->arena}, &w, e) < 0)
 		return -1;
 	return w.name ? load_world(c, w.name, want.platform, &c->world, e) : 0;
 }
@@ -131,7 +132,8 @@ static int find_named(const struct root_groups *s, const struct selection *one,
 		return -1;
 	if (cmd_select_cuda_home(c)) /* a toolkit of one's own */
 		want.cuda = NULL;
-	if (world_check_parts(s->tables, *ret, one->release, &want, c->arena, e) < 0 ||
+	if (world_check_parts(&(struct world_question){s->tables, one->release, &want, c->arena},
+			      *ret, e) < 0 ||
 	    world_check_tools(*ret, one->release, c->arena, e) < 0)
 		return -1;
 	return check_packages(s, one, *ret, e);
@@ -151,7 +153,9 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 		const struct plan_request q = {.variant = &one->variant, .release = r->name};
 		struct world_choice w = {0};
 		if (plan_cuda(t, &q, c->arena, &want.cuda, ERR_IGNORED) == 0 &&
-		    world_choose(t, r, &want, c->arena, &w, ERR_IGNORED) == 0 && w.name)
+		    world_choose(&(struct world_question){t, r, &want, c->arena}, &w,
+				 ERR_IGNORED) == 0 &&
+		    w.name)
 			return r->name;
 	}
 
@@ -184,7 +188,7 @@ static int find_world(const struct root_groups *s, const struct selection *one,
 	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
 		return find_named(s, one, want, ret, e);
-	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
+	if (world_choose(&(struct world_question){s->tables, r, &want, c->arena}, &w, e) < 0) {
 		const char *near =
 			e->kind == ERR_POLICY ? nearest_with_world(c, s->tables, one, want) : NULL;
 		return near ? err_hint(e, "release %s has one: --release %s; or, %s", near, near,
@@ -363,7 +367,8 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 
 static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 {
-	struct world_request q = {.world = c->world,
+	struct world_request q = {.run = c->run,
+				  .world = c->world,
 				  .no_drift = c->global->no_drift,
 				  .look = c->look,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
@@ -389,7 +394,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	if (!state.made && cmd_emulation(c, c->world->platform, c->world, &q.emulation, e) < 0)
 		return -1;
 	/* Its lock is held until the process ends. */
-	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
+	if (world_ensure(&q, c->arena, &r, e) < 0)
 		return -1;
 	if (!r.hit)
 		log_info(c->run->log, "created world %s in %.0f s", c->world->name, r.seconds);
@@ -433,7 +438,8 @@ bool cmd_can_run(struct cmd_context *c, const char *platform)
 static int ensure_cross(struct cmd_context *c, const struct world *cross, const struct world *base,
 			const char **ret, struct err *e)
 {
-	struct world_request q = {.world = cross,
+	struct world_request q = {.run = c->run,
+				  .world = cross,
 				  .no_drift = c->global->no_drift,
 				  .look = c->look,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
@@ -452,7 +458,7 @@ static int ensure_cross(struct cmd_context *c, const struct world *cross, const 
 	}
 
 	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
-	    cmd_fetch_options(c, &q.fetch, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
+	    cmd_fetch_options(c, &q.fetch, e) < 0 || world_ensure(&q, c->arena, &r, e) < 0)
 		return -1;
 	if (!r.hit)
 		log_info(c->run->log, "created world %s in %.0f s", cross->name, r.seconds);
@@ -530,7 +536,7 @@ static int choose_for(struct cmd_context *c, const struct cmd_python *q, const c
 		want.cuda = toolkit_of(t, q->release, &v, c->arena);
 	}
 
-	return world_choose(t, q->release, &want, c->arena, ret, e);
+	return world_choose(&(struct world_question){t, q->release, &want, c->arena}, ret, e);
 }
 
 /* Whether the locked lists have what the builds need of a Python that brings no packages: a part of

@@ -66,7 +66,8 @@ static int look_at(struct cmd_context *c, struct store *store, const struct fetc
 		err_clear(e);
 		log_info(c->run->log, "downloading '%s' from '%s'", s->name,
 			 transfer_shown_url(c->arena, url));
-		if (fetch_latest(store, url, NULL, max, o, c->run, c->arena, &path, e) < 0) {
+		if (fetch_latest(&(struct fetcher){store, o, c->run, c->arena},
+				 &(struct fetch_page){url, NULL, max}, &path, e) < 0) {
 			if (e->kind != ERR_NETWORK)
 				return -1;
 			continue;
@@ -292,7 +293,7 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 		return -1;
 	struct fetch_options o;
 	if (cmd_fetch_options(c, &o, e) < 0 ||
-	    fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
+	    fetch_all(&(struct fetcher){store, &o, c->run, c->arena}, sources, n, &stats, e) < 0)
 		return -1;
 	/* The Python requirements of the builds that the root lacks. */
 	if (!options->sources_only) {

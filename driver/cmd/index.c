@@ -58,14 +58,15 @@ static int make_variant(const char *wheel, const char *label, const char *json, 
 			const struct run *run, struct arena *a, const char **ret, struct err *e)
 {
 	const struct repack_variant variant = {label, json};
-	const struct repack_request q = {.wheel = wheel,
+	const struct repack_request q = {.run = run,
+					 .wheel = wheel,
 					 .generator = "ptbuild " PTBUILD_VERSION,
 					 .variant = &variant,
 					 .level = PACK_LEVEL,
 					 .out_dir = to};
 	struct pack_result made;
 
-	if (repack_wheel(&q, run, a, &made, e) < 0)
+	if (repack_wheel(&q, a, &made, e) < 0)
 		return -1;
 	*ret = made.file;
 	return 0;
@@ -78,8 +79,7 @@ static int add_variants(struct cmd_context *c, const struct index_request *q, js
 	struct index_variants v;
 	const struct tables *t;
 
-	if (cmd_tables(c, &t, e) < 0 ||
-	    index_variants(q, t, make_variant, c->run, c->arena, &v, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || index_variants(q, t, make_variant, c->arena, &v, e) < 0)
 		return -1;
 	if (!v.plain.count)
 		log_warn(c->run->log,
@@ -114,8 +114,9 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 
 	if (o->base_url && index_check_base(o->base_url, e) < 0)
 		return -1;
-	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
-	if (index_write(&q, c->run, c->arena, &r, e) < 0)
+	const struct index_request q = {
+		.run = c->run, .dir = words->items[0], .base_url = o->base_url};
+	if (index_write(&q, c->arena, &r, e) < 0)
 		return -1;
 	struct strlist names = {0}, missing = {0};
 	for (size_t i = 0; i < r.count; i++) {

@@ -159,8 +159,8 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 		const char *url = arena_printf(x->c->arena, "%s%s", x->place, rel);
 		if (cmd_fetch_options(x->c, &fetch, e) < 0 || cmd_store(x->c, &store, e) < 0)
 			return -1;
-		int rc = fetch_latest(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena,
-				      &file, e);
+		int rc = fetch_latest(&(struct fetcher){store, &fetch, x->c->run, x->c->arena},
+				      &(struct fetch_page){url, NULL, LISTING_MAX}, &file, e);
 		if (rc < 0 && e->kind == ERR_NETWORK)
 			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'",
 				 e->hint);

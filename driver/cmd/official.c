@@ -247,9 +247,64 @@ int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		sources[i] = fetch_source_official(wheels[i], c->arena);
-	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
+	if (fetch_all(&(struct fetcher){store, &fetch, c->run, c->arena}, sources, count, &stats,
+		      e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		strlist_ref(ret, c->arena, sources[i].path);
+	return 0;
+}
+
+enum { METADATA_TRIES = 4 };
+
+static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
+
+int cmd_official_cuda(const struct fetcher *by, const struct cmd_listed *l, const char *ret[2],
+		      struct err *e)
+{
+	const struct wheel_page *page = l->page;
+	const char *version = strstr(l->asked, "==");
+	unsigned tried[2] = {0};
+
+	for (size_t i = 0; i < page->count && version; i++) {
+		AUTO_BUF struct buf text = {0};
+		struct wheel_headers h;
+		struct wheel_name n;
+		struct err why = {0};
+		const char *file, *name = page->files[i].name;
+		if (wheel_name_parse(name, by->arena, &n, e) < 0)
+			return -1;
+		int machine = official_machine(n.platform);
+		if (strcmp(n.version, version + 2) != 0 || machine < 0 || ret[machine] ||
+		    tried[machine]++ >= METADATA_TRIES)
+			continue;
+		const char *url = arena_printf(by->arena, "%s.metadata", page->files[i].url);
+		if (fetch_latest(by, &(struct fetch_page){url, NULL, WHEEL_PAGE_MAX}, &file, &why) <
+		    0) {
+			if (why.kind == ERR_SYSTEM || why.kind == ERR_INTERRUPTED)
+				return err_take(e, &why);
+			/* an index has it of most wheels */
+			log_verbose(by->run->log, "%s", why.msg);
+			continue;
+		}
+
+		if (fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0 ||
+		    wheel_headers_parse(&(struct file_bytes){buf_cstr(&text), text.len, name},
+					by->arena, &h, e) < 0)
+			return -1;
+		ret[machine] = official_cuda(&h, platforms[machine], by->arena);
+	}
+
+	for (size_t k = 0; k < ARRAY_LEN(platforms); k++) {
+		ret[k] = ret[k] ? ret[k] : tried[k] ? l->known : "-";
+		if (!ret[k]) {
+			err_set(e, ERR_NETWORK,
+				"the index has no metadata of '%s' for %s: its CUDA version is "
+				"unknown",
+				l->asked, platforms[k]);
+			return err_hint(e, "name it: --cuda VERSION");
+		}
+	}
+
 	return 0;
 }

@@ -38,13 +38,14 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 	    fs_mkdirs(TRUSTED, out, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
-		const struct repack_request q = {.wheel = wheels->items[i],
+		const struct repack_request q = {.run = c->run,
+						 .wheel = wheels->items[i],
 						 .metadata_rev = rev,
 						 .generator = "ptbuild " PTBUILD_VERSION,
 						 .level = PACK_LEVEL,
 						 .out_dir = out};
 		const char *text = arena_printf(c->arena, "%u\n", rev);
-		if (repack_wheel(&q, c->run, c->arena, &results[i], e) < 0 ||
+		if (repack_wheel(&q, c->arena, &results[i], e) < 0 ||
 		    fs_write(TRUSTED, arena_printf(c->arena, "%s.metadata-rev", results[i].path),
 			     text, strlen(text), 0644, e) < 0)
 			return -1;
@@ -73,7 +74,7 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 		l.items[i].q.build_line = build_line(c);
 		rc = cmd_build_root(c, &l.items[i], e) < 0
 			     ? -1
-			     : pipeline_build(&l.items[i].q, c->run, c->arena, &all, e);
+			     : pipeline_build(&l.items[i].q, c->arena, &all, e);
 	}
 
 	if (rc == 0)

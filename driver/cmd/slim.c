@@ -204,7 +204,8 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 	const struct tables *t;
 	struct slim_target target;
 	struct slim_result result;
-	struct slim_request q = {.wheel = wheel,
+	struct slim_request q = {.run = c->run,
+				 .wheel = wheel,
 				 .targets = &target,
 				 .count = 1,
 				 .generator = GENERATOR,
@@ -215,7 +216,7 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0)
 		return -1;
 	q.tables = t;
-	if (slim_wheel(&q, c->run, c->arena, &result, &any, e) < 0)
+	if (slim_wheel(&q, c->arena, &result, &any, e) < 0)
 		return -1;
 	*ret = any && !result.same ? result.packed.path : NULL;
 	return 0;
@@ -284,7 +285,8 @@ static int skip_absent(struct cmd_context *c, const struct slim_targets *t,
 			continue;
 		}
 
-		if (fetch_origin(store, &source, &options, c->arena, &origin, e) < 0)
+		if (fetch_origin(&(struct fetcher){store, &options, NULL, c->arena}, &source,
+				 &origin, e) < 0)
 			return -1;
 		json_array_append_new(absent, absent_json(found[i], origin, t, c->arena));
 	}
@@ -307,7 +309,8 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 		return -1;
 	for (size_t i = 0; i < wheels->count && rc == 0; i++) {
 		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
-		const struct slim_request q = {.wheel = wheels->items[i],
+		const struct slim_request q = {.run = c->run,
+					       .wheel = wheels->items[i],
 					       .targets = t->items,
 					       .count = t->count,
 					       .tables = t->tables,
@@ -316,7 +319,7 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 					       .out_dir = dir,
 					       .dry_run = true};
 		bool any;
-		rc = slim_wheel(&q, c->run, c->arena, results, &any, e);
+		rc = slim_wheel(&q, c->arena, results, &any, e);
 		for (size_t k = 0; rc == 0 && any && k < t->count; k++)
 			json_array_append_new(list, would_json(wheels->items[i], &t->items[k],
 							       &results[k], c->arena));
@@ -368,7 +371,8 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 		if (make_out_dir(c, out, e) < 0)
 			return -1;
 		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
-		const struct slim_request q = {.wheel = wheels->items[i],
+		const struct slim_request q = {.run = c->run,
+					       .wheel = wheels->items[i],
 					       .targets = t->items,
 					       .count = t->count,
 					       .tables = t->tables,
@@ -378,7 +382,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 					       .threads = c->global->jobs,
 					       .out_dir = out->dir};
 		bool any;
-		if (slim_wheel(&q, c->run, c->arena, results, &any, e) < 0)
+		if (slim_wheel(&q, c->arena, results, &any, e) < 0)
 			return -1;
 		if (!any && wheels->count == 1) {
 			err_set(e, ERR_POLICY, "'%s' has no GPU code", wheels->items[i]);
@@ -402,60 +406,6 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 
 /* ---- official wheels, pinned ---- */
 
-enum { METADATA_TRIES = 4 };
-
-static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
-
-/* The toolkit of torch's wheel for each platform, by the metadata that the
- * index has with it, else `known`; "-": no wheel, or one without CUDA. */
-static int read_cuda(struct cmd_context *c, struct store *store, const struct fetch_options *fetch,
-		     const char *asked, const char *known, const struct wheel_page *page,
-		     const char *ret[2], struct err *e)
-{
-	const char *version = strstr(asked, "==");
-	unsigned tried[2] = {0};
-
-	for (size_t i = 0; i < page->count && version; i++) {
-		AUTO_BUF struct buf text = {0};
-		struct wheel_headers h;
-		struct wheel_name n;
-		struct err why = {0};
-		const char *file, *name = page->files[i].name;
-		if (wheel_name_parse(name, c->arena, &n, e) < 0)
-			return -1;
-		int machine = official_machine(n.platform);
-		if (strcmp(n.version, version + 2) != 0 || machine < 0 || ret[machine] ||
-		    tried[machine]++ >= METADATA_TRIES)
-			continue;
-		if (fetch_latest(store, arena_printf(c->arena, "%s.metadata", page->files[i].url),
-				 NULL, WHEEL_PAGE_MAX, fetch, c->run, c->arena, &file, &why) < 0) {
-			if (why.kind == ERR_SYSTEM || why.kind == ERR_INTERRUPTED)
-				return err_take(e, &why);
-			/* an index has it of most wheels */
-			log_verbose(c->run->log, "%s", why.msg);
-			continue;
-		}
-
-		if (fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0 ||
-		    wheel_headers_parse(buf_cstr(&text), text.len, name, c->arena, &h, e) < 0)
-			return -1;
-		ret[machine] = official_cuda(&h, platforms[machine], c->arena);
-	}
-
-	for (size_t k = 0; k < ARRAY_LEN(platforms); k++) {
-		ret[k] = ret[k] ? ret[k] : tried[k] ? known : "-";
-		if (!ret[k]) {
-			err_set(e, ERR_NETWORK,
-				"the index has no metadata of '%s' for %s: its CUDA version is "
-				"unknown",
-				asked, platforms[k]);
-			return err_hint(e, "name it: --cuda VERSION");
-		}
-	}
-
-	return 0;
-}
-
 /* --pin: the file of the release as the index is now;
  * what the file has already must not be another. */
 static int pin(struct cmd_context *c, struct err *e)
@@ -472,9 +422,10 @@ static int pin(struct cmd_context *c, struct err *e)
 		return -1;
 	for (size_t i = 0; i < o->pin.count; i++) {
 		struct wheel_page page;
-		if (wheel_list(store, o->pin.items[i], &fetch, c->run, c->arena, &page, e) < 0 ||
-		    (i == 0 &&
-		     read_cuda(c, store, &fetch, o->pin.items[i], o->cuda, &page, cuda, e) < 0))
+		const struct fetcher by = {store, &fetch, c->run, c->arena};
+		const struct cmd_listed listed = {o->pin.items[i], o->cuda, &page};
+		if (wheel_list(&by, o->pin.items[i], &page, e) < 0 ||
+		    (i == 0 && cmd_official_cuda(&by, &listed, cuda, e) < 0))
 			return -1;
 		if (official_take(&made, o->pin.items[i], page.files, page.count, cuda, c->arena,
 				  e) < 0)
@@ -641,7 +592,8 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 {
 	const struct slim_options *o = c->options;
 	struct slim_drops drops;
-	const struct slim_env_request q = {.dir = o->env,
+	const struct slim_env_request q = {.run = c->run,
+					   .dir = o->env,
 					   .wanted = &t->items[0].wanted,
 					   .tables = t->tables,
 					   .drops = &drops,
@@ -653,7 +605,7 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 		return err_set(e, ERR_USAGE,
 			       "an environment is slimmed for one set of GPUs, not %zu", t->count);
 	if (slim_drops_choose(t->tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
-	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->run, c->arena, &r, e) < 0)
+	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->arena, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.count; i++)
 		if (r.packages[i].count || r.packages[i].left)

@@ -40,3 +40,17 @@ int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const
 /* cmd_slim: a wheel cut to the GPUs of a profile, in `dir`; *ret NULL: it has no GPU code. */
 int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir,
 	     const char **ret, struct err *e) MUST_CHECK;
+
+struct fetcher; /* step/fetch/fetch.h */
+struct wheel_page;
+/* What an index lists of a distribution, asked for as NAME==VERSION. */
+struct cmd_listed {
+	const char *asked;
+	const char *known; /* the version of CUDA, where the index has no metadata; NULL */
+	const struct wheel_page *page;
+};
+
+/* cmd_official_cuda: the toolkit of torch's wheel for x86_64 and for aarch64, by the metadata that
+ * the index has with it, else l->known; "-": no wheel, or one without CUDA. ERR_NETWORK. */
+int cmd_official_cuda(const struct fetcher *by, const struct cmd_listed *l, const char *ret[2],
+		      struct err *e) MUST_CHECK;

@@ -119,13 +119,17 @@ static bool lands(struct cmd_context *c, const struct release_row *r, const stru
 	struct world_choice w = {0};
 	const struct world_part *base;
 
-	if (world_choose(c->tables, r, want, c->arena, &w, ERR_IGNORED) < 0 || !w.name ||
+	if (world_choose(&(struct world_question){c->tables, r, want, c->arena}, &w, ERR_IGNORED) <
+		    0 ||
+	    !w.name ||
 	    world_part_load(c->tables->dir, arena_strndup(c->arena, w.name, strcspn(w.name, "+")),
 			    c->arena, &base, ERR_IGNORED) < 0 ||
 	    strncmp(base->glibc, "2.", 2) != 0)
 		return false;
 	const char *machine = arena_strndup(c->arena, want->platform, strcspn(want->platform, "-"));
-	return wheel_name_lands(n, machine, (unsigned)strtoul(base->glibc + 2, NULL, 10), c->arena);
+	return wheel_name_lands(
+		n, &(struct wheel_machine){machine, (unsigned)strtoul(base->glibc + 2, NULL, 10)},
+		c->arena);
 }
 
 static int torch_facts(struct cmd_context *c, const char *torch, const struct profile *p,
@@ -302,7 +306,7 @@ static int fetch_given(struct cmd_context *c, const struct given *g, struct sour
 				   .into = ""};
 	struct fetch_source s = fetch_source_of(ret, c->arena);
 	if (cmd_store(c, &store, e) < 0 || cmd_fetch_options(c, &o, e) < 0 ||
-	    fetch_all(store, &s, 1, &o, c->run, c->arena, NULL, e) < 0)
+	    fetch_all(&(struct fetcher){store, &o, c->run, c->arena}, &s, 1, NULL, e) < 0)
 		return -1;
 	*path = s.path;
 	return 0;

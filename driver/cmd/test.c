@@ -80,7 +80,7 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 	int rc = cmd_build_root(c, &l.items[0], e);
 	s->q = l.items[0].q;
 	if (rc == 0)
-		rc = pipeline_build(&s->q, c->run, c->arena, &r, e);
+		rc = pipeline_build(&s->q, c->arena, &r, e);
 	if (rc < 0 && e->kind == ERR_POLICY && !*e->hint)
 		err_hint(e,
 			 "a variant must have been built: 'ptbuild build' with the same arguments");
@@ -176,7 +176,7 @@ static int compare(const struct testing *s, const char *against, const json_t *r
 	AUTO_JSON json_t *there = NULL;
 
 	other.wheel = strcmp(against, "root") == 0 ? NULL : path_from_here(c->arena, against);
-	if (pipeline_test(&other, c->run, c->arena, &there, e) < 0)
+	if (pipeline_test(&other, c->arena, &there, e) < 0)
 		return err_wrap(e, "--against %s", against);
 	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", 1, "tested", name_of(t),
 				"against", name_of(&other), "level", t->level, "differences",
@@ -188,8 +188,9 @@ static int compare(const struct testing *s, const char *against, const json_t *r
 static int run_test(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct test_options *o = c->options;
-	struct testing s = {.c = c,
-			    .t = {.level = o->level ? o->level : "smoke", .again = o->again}};
+	struct testing s = {
+		.c = c,
+		.t = {.run = c->run, .level = o->level ? o->level : "smoke", .again = o->again}};
 	struct pipeline_test_request *t = &s.t;
 	AUTO_JSON json_t *results = NULL;
 
@@ -204,7 +205,7 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	const bool other_wheel = o->against && strcmp(o->against, "root") != 0;
 	if (other_wheel && verify_python(s.q.root, o->against, c->arena, e) < 0)
 		return err_wrap(e, "--against");
-	if (pipeline_test(t, c->run, c->arena, &results, e) < 0)
+	if (pipeline_test(t, c->arena, &results, e) < 0)
 		return -1;
 	if (!o->against) {
 		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(t),

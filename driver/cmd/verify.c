@@ -149,7 +149,8 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	struct wheel_name name = {.dist = ""}; /* an invalid name is a finding */
 
 	(void)!wheel_name_parse(wheel, c->arena, &name, ERR_IGNORED);
-	struct verify_request q = {.wheel = wheel,
+	struct verify_request q = {.run = c->run,
+				   .wheel = wheel,
 				   .policy = &f->tables->manylinux,
 				   .tables = f->tables,
 				   .code = f->code,
@@ -169,7 +170,7 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 		q.provenance = beside.msg;
 	}
 
-	return verify_wheel(&q, c->run, c->arena, ret, e);
+	return verify_wheel(&q, c->arena, ret, e);
 }
 
 /* Whether it is the digest of a file of dist-info: no installer compares those. What RECORD itself

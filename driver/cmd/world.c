@@ -121,7 +121,8 @@ static int print_made(struct cmd_context *c, const struct made_world *m, struct 
 static int world_make(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world_options *o = c->options;
-	struct world_request q = {.no_drift = c->global->no_drift,
+	struct world_request q = {.run = c->run,
+				  .no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
 				  .keyring =
 					  o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
@@ -149,7 +150,7 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	/* Its Python modules are compiled only if its Python runs here. */
 	if (!made && cmd_emulation(c, q.world->platform, q.world, &q.emulation, &why) < 0)
 		log_verbose(c->run->log, "%s", why.msg);
-	if (world_ensure(&q, c->run, c->arena, r, e) < 0)
+	if (world_ensure(&q, c->arena, r, e) < 0)
 		return -1;
 	const double start = log_seconds();
 	int rc = copy ? world_copy(r->dir, copy, r->world->name, r->key, c->run, c->arena,
@@ -179,14 +180,14 @@ static int check_world(struct cmd_context *c, const struct world *w, const char 
 {
 	const struct store_object o = {
 		.kind = STORE_WORLD, .key = w->key, .path = path_dir(c->arena, dir)};
-	char *name, *key;
+	struct world_stamp stamp;
 
 	if (store_verify(&o, c->run, e) < 0)
 		return -1;
-	int stamped = world_read_stamp(dir, c->arena, &name, &key, e);
+	int stamped = world_read_stamp(dir, c->arena, &stamp, e);
 	if (stamped < 0)
 		return -1;
-	if (!stamped || strcmp(name, w->name) != 0 || strcmp(key, w->key) != 0)
+	if (!stamped || strcmp(stamp.name, w->name) != 0 || strcmp(stamp.key, w->key) != 0)
 		return err_set(e, ERR_INTEGRITY,
 			       "'%s/%s' does not name '%s' with the key %s of its locks", dir,
 			       WORLD_STAMP, w->name, w->key);
@@ -237,12 +238,13 @@ static const struct show image_quiet[] = {{.text = "{file}"}, {0}};
 /* The root of a world, made where it is not there yet; its lock is held in `r`. */
 static int ensure(struct cmd_context *c, const char *name, struct world_result *r, struct err *e)
 {
-	struct world_request q = {.no_drift = c->global->no_drift,
+	struct world_request q = {.run = c->run,
+				  .no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0)
 		return -1;
-	return cmd_store(c, &q.store, e) < 0 ? -1 : world_ensure(&q, c->run, c->arena, r, e);
+	return cmd_store(c, &q.store, e) < 0 ? -1 : world_ensure(&q, c->arena, r, e);
 }
 
 static int world_image(struct cmd_context *c, const char *name, struct err *e)
@@ -265,14 +267,15 @@ static int world_image(struct cmd_context *c, const char *name, struct err *e)
 	if (rc == 0 && whole.world->count > 1)
 		rc = ensure(c, whole.world->pieces[0].part->part, &base, e);
 	if (rc == 0) {
-		const struct world_image_request q = {.name = whole.world->name,
+		const struct world_image_request q = {.run = c->run,
+						      .name = whole.world->name,
 						      .platform = whole.world->platform,
 						      .key = whole.key,
 						      .root = whole.dir,
 						      .base = base.dir,
 						      .to = out};
 		log_wait(c->run->log, "%s: writing %s", q.name, out);
-		rc = world_image_write(&q, c->run, c->arena, &image, e);
+		rc = world_image_write(&q, c->arena, &image, e);
 	}
 
 	if (rc == 0)
@@ -438,7 +441,8 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 		return -1;
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		struct wheel_page page;
-		if (wheel_list(store, p->wheels[i], &fetch, c->run, c->arena, &page, e) < 0 ||
+		if (wheel_list(&(struct fetcher){store, &fetch, c->run, c->arena}, p->wheels[i],
+			       &page, e) < 0 ||
 		    lock_wheel(p->wheels[i], "py3", "none", l->platform, page.files, page.count,
 			       c->arena, &wheels[i], e) < 0)
 			return -1;
@@ -447,8 +451,9 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	if (p->archives_count) {
 		AUTO_BUF struct buf text = {0};
 		const char *file;
-		if (fetch_latest(store, p->manifest, NULL, MANIFEST_MAX, &fetch, c->run, c->arena,
-				 &file, e) < 0 ||
+		if (fetch_latest(&(struct fetcher){store, &fetch, c->run, c->arena},
+				 &(struct fetch_page){p->manifest, NULL, MANIFEST_MAX}, &file,
+				 e) < 0 ||
 		    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
 			return -1;
 		if (lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count,
@@ -467,7 +472,8 @@ static int make_lock(const struct locking *l, struct world_lock *ret, struct err
 	const struct world_part *p = l->part;
 	const struct world_lock *before = l->before;
 	const struct world_options *o = c->options;
-	struct lock_request q = {.part = p,
+	struct lock_request q = {.run = c->run,
+				 .part = p,
 				 .platform = l->platform,
 				 .archive = ARCHIVE,
 				 .before = before,
@@ -491,9 +497,10 @@ static int make_lock(const struct locking *l, struct world_lock *ret, struct err
 		return -1;
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	if (fetch_archive(store, ARCHIVE, p->suite, &fetch, c->run, c->arena, &addresses, e) < 0)
+	if (fetch_archive(&(struct fetcher){store, &fetch, c->run, c->arena}, ARCHIVE, p->suite,
+			  &addresses, e) < 0)
 		return -1;
-	if (lock_make(&q, c->run, c->arena, ret, e) < 0)
+	if (lock_make(&q, c->arena, ret, e) < 0)
 		return -1;
 	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
 }

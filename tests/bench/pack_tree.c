@@ -20,6 +20,7 @@ int main(int argc, char **argv)
 	log_init(&log, 2, LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = -1};
 	const struct pack_request q = {
+		.run = &run,
 		.tree = argv[1],
 		.version = argv[2],
 		.platform = "linux_x86_64",
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
 		.threads = argc > 5 ? (unsigned)strtoul(argv[5], NULL, 10) : 0,
 		.level = argc > 4 ? (int)strtol(argv[4], NULL, 10) : PACK_LEVEL,
 		.out_dir = argv[3]};
-	if (pack_wheel(&q, &run, &a, &r, &e) != 0) {
+	if (pack_wheel(&q, &a, &r, &e) != 0) {
 		fprintf(stderr, "%s\n%s\n", e.msg, e.hint);
 		return (int)e.kind;
 	}

@@ -34,7 +34,9 @@ int main(int argc, char **argv)
 	}
 
 	isa_rules_allowed(rules, NULL, allowed);
-	if (isa_scan_file(&m, rules->decoders, allowed, &spare, &run, &a, &s, &e) != 0) {
+	if (isa_scan_file(&m,
+			  &(struct isa_scan_request){rules->decoders, allowed, &spare, &run, &a},
+			  &s, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return (int)e.kind;
 	}

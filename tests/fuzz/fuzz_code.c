@@ -71,8 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		decoders[i] = decoder_new(&x, (enum extension_machine)i, &a);
 	if (size > 2 && memchr(data, '\0', size))
 		(void)*demangle((const char *)data, &a);
-	if (elf_map_memory(data, size, "input", &m, &e) != 0 ||
-	    isa_scan_file(&m, decoders, allowed, &spare, &run, &a, &s, &e) != 0)
+	if (elf_map_memory(&(struct file_bytes){data, size, "input"}, &m, &e) != 0 ||
+	    isa_scan_file(&m, &(struct isa_scan_request){decoders, allowed, &spare, &run, &a}, &s,
+			  &e) != 0)
 		return 0;
 	check_map(&m, &s.map);
 	check_found(&s);

@@ -54,20 +54,30 @@ static int check(const struct plan *p, uint8_t kind, const uint8_t *data, size_t
 	switch (kind % 4) {
 	case 0:
 		put("file", data, size);
-		return check_config_cache(p, top, "file", NULL, r, e);
+		return check_config_cache(
+			&(struct config_check){.plan = p, .top = top, .file = "file", .report = r},
+			e);
 	case 1:
 		put("file", data, size);
-		return check_config_commands(p, top, "file", r, e);
+		return check_config_commands(
+			&(struct config_check){.plan = p, .top = top, .file = "file", .report = r},
+			e);
 	case 2:
 		put("file", cache, strlen(cache));
 		put("log", data, size);
-		return check_config_cache(p, top, "file", "log", r, e);
+		return check_config_cache(
+			&(struct config_check){
+				.plan = p, .top = top, .file = "file", .log = "log", .report = r},
+			e);
 	default:
 		fail_unless(fs_mkdirs(TRUSTED, path_join(&arena, top, "build"), &ignored) == 0);
 		put("build/build.ninja", kind & 4 ? data : (const void *)ninja,
 		    kind & 4 ? size : strlen(ninja));
 		put("log", kind & 4 ? (const void *)"" : data, kind & 4 ? 0 : size);
-		return check_config_tree(p, top, "build", "log", false, r, e);
+		return check_config_tree(
+			&(struct config_check){
+				.plan = p, .top = top, .build = "build", .log = "log", .report = r},
+			e);
 	}
 }
 

@@ -78,13 +78,14 @@ static void try(const char *dir, const struct buf *package)
 	const struct world w = {
 		.name = "base", .platform = "x86_64-linux", .pieces = &piece, .count = 1};
 	const char *const *const files[] = {&file};
-	const struct world_tree_request q = {.world = &w, .files = files, .dir = top, .jobs = 1};
 	const struct run run = {.log = &(struct log){.level = LOG_QUIET, .fd = 2}, .cancel_fd = -1};
+	const struct world_tree_request q = {
+		.run = &run, .world = &w, .files = files, .dir = top, .jobs = 1};
 	struct world_tree t = {0};
 
 	fail_unless(fs_mkdirs(TRUSTED, top, &e) == 0);
 	fail_unless(fs_write_all(fd, buf_cstr(package), package->len, "package", &e) == 0);
-	int rc = world_tree_make(&q, &run, &a, &t, &e);
+	int rc = world_tree_make(&q, &a, &t, &e);
 	fail_unless(rc == 0 || e.kind == ERR_INTEGRITY || e.kind == ERR_CONFIG ||
 		    e.kind == ERR_SYSTEM);
 	fail_unless(fs_walk(TRUSTED, top, look, rc == 0 ? &t : NULL, &e) == 0);

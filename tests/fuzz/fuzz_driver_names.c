@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    strlen(names.items[i]) <= 205 && !strpbrk(names.items[i], " \t\n(;"));
 	const struct elf_stub s = {EM_X86_64, "libcuda.so.1", &names, 34};
 	fail_unless(elf_stub_put(&s, &bytes, &e) == 0);
-	fail_unless(elf_map_memory(bytes.data, bytes.len, "stub", &m, &e) == 0);
+	fail_unless(elf_map_memory(&(struct file_bytes){bytes.data, bytes.len, "stub"}, &m, &e) ==
+		    0);
 	fail_unless(elf_map_symbols(&m, &table, &count, &e) == 0 && count == names.count + 1);
 	return 0;
 }

@@ -19,7 +19,7 @@ static bool walk_tables(const uint8_t *data, size_t size)
 	uint64_t table, count, sum = 0;
 	size_t needs_count, room;
 
-	if (elf_map_memory(data, size, "input", &m, &e) != 0 || !m.dyn)
+	if (elf_map_memory(&(struct file_bytes){data, size, "input"}, &m, &e) != 0 || !m.dyn)
 		return false;
 	if (elf_map_symbols(&m, &table, &count, &e) != 0 ||
 	    elf_map_needs(&m, &needs, &needs_count, &e) != 0)
@@ -46,10 +46,10 @@ static void set_path(const uint8_t *data, size_t size, const char *rpath)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, &e) != 0 ||
+	if (elf_read_all(path, &a, &info, &e) != 0 ||
 	    elf_change(path, &(struct elf_change){.rpath = rpath}, &in_place, &e) != 0)
 		return;
-	if (!in_place || elf_read(path, 0, &a, &info, &e) != 0 || info.runpath ||
+	if (!in_place || elf_read(path, &a, &info, &e) != 0 || info.runpath ||
 	    !info.rpath != !*rpath)
 		abort();
 }
@@ -62,7 +62,7 @@ static bool grow(const uint8_t *data, size_t size)
 	struct elf_cut cut = {.map = &m, .a = &a};
 	struct err e = {0};
 
-	if (elf_map_memory(data, size, "fuzz", &m, &e) < 0 || !m.dyn ||
+	if (elf_map_memory(&(struct file_bytes){data, size, "fuzz"}, &m, &e) < 0 || !m.dyn ||
 	    elf_cut_grow(&cut, 100, data[size / 2] % 8, &e) < 0)
 		return false;
 	AUTO_FD int fd = memfd_create("grown", MFD_CLOEXEC);

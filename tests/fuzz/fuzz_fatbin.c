@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (size)
 		memcpy(copy, data, size);
-	if (fatbin_summarize(copy, size, "input", &a, &s, &e) == 0) {
+	if (fatbin_summarize(&(struct file_bytes){copy, size, "input"}, &a, &s, &e) == 0) {
 		size_t sets = 0;
 		for (size_t i = 0; i < s.sets_count; i++)
 			sets += s.sets[i].containers;

@@ -25,7 +25,7 @@ static void cut(const uint8_t *copy, size_t size, struct arena *a)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd < 0)
 		abort();
-	int rc = elf_map_memory(copy, size, "libtorch_input", &before, &e);
+	int rc = elf_map_memory(&(struct file_bytes){copy, size, "libtorch_input"}, &before, &e);
 	if (rc == 0)
 		rc = fatbin_cut_plan(&c, &w, &done, &e);
 	if (rc == 0 && c.count)

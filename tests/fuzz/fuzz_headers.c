@@ -21,7 +21,8 @@ static void change(struct wheel_headers *h, struct arena *a)
 	wheel_requires_replace(h, a, "torch==1.0+new");
 	wheel_headers_remove(h, "Tag", "cp");
 	const char *text = wheel_headers_text(h, a);
-	fail_unless(wheel_headers_parse(text, strlen(text), "written", a, &again, &e) == 0);
+	fail_unless(wheel_headers_parse(&(struct file_bytes){text, strlen(text), "written"}, a,
+					&again, &e) == 0);
 	fail_unless(again.count == h->count && strcmp(again.body, h->body) == 0);
 	fail_unless(strcmp(wheel_headers_get(&again, "version"), "1.0+new") == 0);
 	for (size_t i = 0; i < again.count; i++)
@@ -49,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 
 	read_entry_points(arena_strndup(&a, (const char *)data, size), &a);
-	if (wheel_headers_parse((const char *)data, size, "fuzz", &a, &h, &e) != 0) {
+	if (wheel_headers_parse(&(struct file_bytes){(const char *)data, size, "fuzz"}, &a, &h,
+				&e) != 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && h.count == 0);
 		return 0;
 	}

@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct world_lock l;
 	struct err e = {0};
 
-	if (world_lock_parse((const char *)data, size, "fuzz", &a, &l, &e) < 0) {
+	if (world_lock_parse(&(struct file_bytes){(const char *)data, size, "fuzz"}, &a, &l, &e) <
+	    0) {
 		fail_unless(e.kind == ERR_CONFIG && strncmp(e.msg, "fuzz:", 5) == 0);
 		return 0;
 	}

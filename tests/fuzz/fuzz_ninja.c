@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 	size_t count;
 
-	if (ninja_log_parse((const char *)data, size, "fuzz", &a, &log, &e) == 0)
+	if (ninja_log_parse(&(struct file_bytes){(const char *)data, size, "fuzz"}, &a, &log, &e) ==
+	    0)
 		check_log(&log, &a);
 	else
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && !log.entries);

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pyproject p = {0};
 	struct err e = {0};
 
-	if (pyproject_read((const char *)data, size, "fuzz", &a, &p, &e) < 0) {
+	if (pyproject_read(&(struct file_bytes){(const char *)data, size, "fuzz"}, &a, &p, &e) <
+	    0) {
 		fail_unless(e.kind == ERR_INTEGRITY && strncmp(e.msg, "'fuzz':", 7) == 0 &&
 			    !p.name);
 		return 0;

@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct slim_marker m, back;
 	struct err e = {0};
 
-	if (slim_marker_parse((const char *)data, size, "input", &a, &m, &e) < 0) {
+	if (slim_marker_parse(&(struct file_bytes){(const char *)data, size, "input"}, &a, &m, &e) <
+	    0) {
 		if (!*e.msg)
 			abort();
 		return 0;
@@ -20,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	const char *text = slim_marker_text(&m, &a);
 	(void)slim_marker_names(&m, &a);
-	if (slim_marker_parse(text, strlen(text), "again", &a, &back, &e) < 0 ||
+	if (slim_marker_parse(&(struct file_bytes){text, strlen(text), "again"}, &a, &back, &e) <
+		    0 ||
 	    !slim_marker_same(&m, &back))
 		abort();
 	return 0;

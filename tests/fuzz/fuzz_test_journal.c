@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *name;
 	json_t *result;
 
-	if (test_journal_parse((const char *)data, size, "fuzz", &a, &j, &e) < 0) {
+	if (test_journal_parse(&(struct file_bytes){(const char *)data, size, "fuzz"}, &a, &j, &e) <
+	    0) {
 		fail_unless(e.kind == ERR_INTEGRITY && strncmp(e.msg, "fuzz:", 5) == 0);
 		return 0;
 	}

@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		AUTO_ARENA struct arena a = {0};
 		struct err e = {0};
 		struct wheel_page p = {0};
-		if (wheel_page_parse((const char *)data, size, pages[i], &a, &p, &e) < 0)
+		if (wheel_page_parse(&(struct file_bytes){(const char *)data, size, pages[i]}, &a,
+				     &p, &e) < 0)
 			continue;
 		for (size_t k = 0; k < p.count; k++) {
 			const struct wheel_listed *f = &p.files[k];

@@ -19,7 +19,7 @@ __attribute__((unused)) static struct elf_info read_info(const char *path)
 {
 	struct err e = {0};
 	struct elf_info info;
-	assert_ok(elf_read(path, ELF_SYMBOLS, &arena, &info, &e), &e);
+	assert_ok(elf_read_all(path, &arena, &info, &e), &e);
 	return info;
 }
 

@@ -16,19 +16,19 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct fatbin_summary s;
-		struct fatbin_entry *entries = NULL;
-		size_t count = 0;
+		struct fatbin_entries all = {0};
 		struct err e = {0};
 		AUTO_MAPPING struct fs_mapping m = {0};
 		if (fs_map(argv[i], &m, &e) < 0 ||
-		    fatbin_scan(m.data, m.size, argv[i], &a, &entries, &count, &e) < 0 ||
-		    fatbin_summarize(m.data, m.size, argv[i], &a, &s, &e) < 0) {
+		    fatbin_scan(&(struct file_bytes){m.data, m.size, argv[i]}, &a, &all, &e) < 0 ||
+		    fatbin_summarize(&(struct file_bytes){m.data, m.size, argv[i]}, &a, &s, &e) <
+			    0) {
 			fprintf(stderr, "%s\n", e.msg);
 			return 1;
 		}
 
-		for (size_t k = 0; k < count; k++)
-			print(&entries[k], &a);
+		for (size_t k = 0; k < all.count; k++)
+			print(&all.items[k], &a);
 		for (size_t k = 0; k < s.wrong.count; k++)
 			fprintf(stderr, "%s: %s\n", argv[i], s.wrong.items[k]);
 		if (s.wrong.count)

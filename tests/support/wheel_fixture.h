@@ -76,7 +76,8 @@ static inline struct pack_request request(void)
 	static char tree[4096], out[4096];
 	snprintf(tree, sizeof(tree), "%s", test_path("tree"));
 	snprintf(out, sizeof(out), "%s", test_path("out"));
-	return (struct pack_request){.tree = tree,
+	return (struct pack_request){.run = test_run(),
+				     .tree = tree,
 				     .version = "1.0+cpu.avx2",
 				     .platform = "manylinux_2_17_x86_64",
 				     .metadata_rev = 1,
@@ -91,7 +92,7 @@ static inline struct pack_request request(void)
 static inline struct pack_result pack_ok(const struct pack_request *q)
 {
 	struct pack_result r = {0};
-	assert_ok(pack_wheel(q, test_run(), &arena, &r, &err), &err);
+	assert_ok(pack_wheel(q, &arena, &r, &err), &err);
 	return r;
 }
 

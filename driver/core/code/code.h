@@ -80,9 +80,15 @@ const struct decoder *decoder_new(const struct extensions *x, enum extension_mac
 int decoder_check(const struct extensions *x, const char *path, struct err *e) MUST_CHECK;
 /* decoder_id: "zydis 4.0.0", a part of the output key. */
 const char *decoder_id(char ret[32]);
-/* decode_run: the code from `address` on, added to *t. `allowed` holds the baseline. */
-void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address,
-		uint64_t allowed, struct decode_tally *t);
+struct code_bytes {
+	const uint8_t *data;
+	size_t len;
+	uint64_t address; /* of the first */
+};
+
+/* decode_run: the code, added to *t. `allowed` holds the baseline. */
+void decode_run(const struct decoder *d, const struct code_bytes *code, uint64_t allowed,
+		struct decode_tally *t);
 /* decode_fast_math: whether a function, up to its first return, sets flush-to-zero for the thread
  * that runs it: on x86-64 a bit of MXCSR, on AArch64 FPCR. */
 bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len);
@@ -163,12 +169,17 @@ struct isa_idle {
 
 /* isa_scan_machine: false if code of this ELF machine cannot be examined. */
 bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret);
-/* isa_scan_file: starts a thread for each processor that becomes idle (`idle` NULL: none); the
- * result does not depend on how many. It points into `m` and `a`. ERR_INTEGRITY,
- * ERR_INTERRUPTED. */
-int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle,
-		  const struct run *run, struct arena *a, struct isa_scan *ret,
+struct isa_scan_request {
+	const struct decoder *const *decoders; /* one for each of EXTENSION_MACHINES */
+	const uint64_t *allowed;               /* likewise */
+	struct isa_idle *idle;                 /* NULL: no further threads */
+	const struct run *run;
+	struct arena *arena; /* of the result */
+};
+
+/* isa_scan_file: starts a thread for each processor that becomes idle; the result does not depend
+ * on how many. It points into `m` and the arena. ERR_INTEGRITY, ERR_INTERRUPTED. */
+int isa_scan_file(struct elf_map *m, const struct isa_scan_request *q, struct isa_scan *ret,
 		  struct err *e) MUST_CHECK;
 
 /* What code is judged by. */

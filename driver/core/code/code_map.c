@@ -568,14 +568,15 @@ static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t 
 static int take_relocations(struct elf_map *m, const struct slots *list, size_t n,
 			    struct candidates *c, struct err *e)
 {
-	uint64_t size, offset, symbols, count;
+	struct elf_range table;
+	uint64_t symbols, count;
 
-	if (elf_map_table(m, DT_RELA, DT_RELASZ, "relocation table", &offset, &size, e) < 0 ||
+	if (elf_map_table(m, &ELF_RELA, &table, e) < 0 ||
 	    elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
-	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {
+	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= table.size; i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
-		memcpy(&r, m->data + offset + i, sizeof(r));
+		memcpy(&r, m->data + table.offset + i, sizeof(r));
 		for (size_t k = 0; k < n; k++) {
 			if (r.r_offset - list[k].start < list[k].size)
 				add(c, value_of(m, &r, symbols, count));

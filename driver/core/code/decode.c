@@ -196,9 +196,10 @@ static void follow(struct flow *f)
 
 /* Nearly all code is instructions from end to end. Other code, or code with a jump into the middle
  * of an instruction, holds data: then the jumps show what is code. */
-static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address,
-		    uint64_t allowed, struct decode_tally *t)
+static void run_x86(const struct decoder *d, const struct code_bytes *c, uint64_t allowed,
+		    struct decode_tally *t)
 {
+	const size_t len = c->len;
 	AUTO_ARENA struct arena scratch = {0};
 	size_t words = len / WORD + 1;
 	uint64_t few[3 * FLOW_WORDS], *bits = few;
@@ -207,7 +208,8 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 	if (words > FLOW_WORDS)
 		bits = arena_array(&scratch, 3 * words, sizeof(*bits));
 	memset(bits, 0, 3 * words * sizeof(*bits));
-	struct flow f = {d, p, len, address, allowed, t, bits, bits + words, bits + 2 * words, {0}};
+	struct flow f = {d, c->data, len,          c->address,       allowed,
+			 t, bits,    bits + words, bits + 2 * words, {0}};
 	sweep(&f);
 	bool whole = t->unknown == before.unknown;
 	for (size_t i = 0; i < words && whole; i++)
@@ -240,10 +242,12 @@ static bool asks_for_lse(const uint8_t *p)
 }
 
 /* Every word decodes: what the table does not name is the baseline, data in the code included. */
-static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address,
-		    uint64_t allowed, struct decode_tally *t)
+static void run_arm(const struct decoder *d, const struct code_bytes *code, uint64_t allowed,
+		    struct decode_tally *t)
 {
-	for (size_t at = 0; at + 4 <= len; at += 4) {
+	const uint8_t *p = code->data;
+
+	for (size_t at = 0; at + 4 <= code->len; at += 4) {
 		uint32_t word;
 		memcpy(&word, p + at, sizeof(word));
 		uint32_t group = word >> GROUP_SHIFT & (GROUPS - 1);
@@ -254,19 +258,19 @@ static void run_arm(const struct decoder *d, const uint8_t *p, size_t len, uint6
 				continue;
 			t->seen |= c->needs;
 			if ((c->needs & ~allowed) && !(at >= 12 && asks_for_lse(p + at - 12)))
-				note(t, c->needs & ~allowed, address + at, c->what);
+				note(t, c->needs & ~allowed, code->address + at, c->what);
 			break;
 		}
 	}
 }
 
-void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address,
-		uint64_t allowed, struct decode_tally *t)
+void decode_run(const struct decoder *d, const struct code_bytes *code, uint64_t allowed,
+		struct decode_tally *t)
 {
 	if (d->machine == EXTENSION_X86_64)
-		run_x86(d, bytes, len, address, allowed, t);
+		run_x86(d, code, allowed, t);
 	else
-		run_arm(d, bytes, len, address, allowed, t);
+		run_arm(d, code, allowed, t);
 }
 
 enum { FLUSH_TO_ZERO = 0x8000 }; /* of MXCSR: Intel SDM 1, 10.2.3.3 */

@@ -13,12 +13,19 @@ struct loading {
 	const char *path;
 	enum extension_machine *machines; /* of each row */
 	struct arena *a;
+	struct err *e; /* what all steps set */
 };
 
-static int bad(const struct loading *l, unsigned line, struct err *e, const char *what,
-	       const char *subject)
+/* Names of extensions in a row of the table. */
+struct name_list {
+	const char *const *items;
+	unsigned count;
+	unsigned line;
+};
+
+static int bad(const struct loading *l, unsigned line, const char *what, const char *subject)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, line, what, subject);
+	return err_set(l->e, ERR_CONFIG, "%s:%u: %s '%s'", l->path, line, what, subject);
 }
 
 uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name)
@@ -32,15 +39,15 @@ uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, co
 }
 
 /* A list of names as bits. */
-static int bits_of(const struct loading *l, enum extension_machine m, const char *const *names,
-		   unsigned count, unsigned line, uint64_t *ret, struct err *e)
+static int bits_of(const struct loading *l, enum extension_machine m, struct name_list names,
+		   uint64_t *ret)
 {
 	uint64_t bits = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t bit = extensions_bit(l->x, m, names[i]);
+	for (unsigned i = 0; i < names.count; i++) {
+		uint64_t bit = extensions_bit(l->x, m, names.items[i]);
 		if (!bit)
-			return bad(l, line, e, "no extension", names[i]);
+			return bad(l, names.line, "no extension", names.items[i]);
 		bits |= bit;
 	}
 
@@ -48,7 +55,7 @@ static int bits_of(const struct loading *l, enum extension_machine m, const char
 	return 0;
 }
 
-static int name_rows(const struct loading *l, struct err *e)
+static int name_rows(const struct loading *l)
 {
 	for (unsigned i = 0; i < l->f->extensions_count; i++) {
 		const struct extension_row *row = &l->f->extensions[i];
@@ -56,19 +63,19 @@ static int name_rows(const struct loading *l, struct err *e)
 		while (m < EXTENSION_MACHINES && strcmp(machines[m], row->machine) != 0)
 			m++;
 		if (m == EXTENSION_MACHINES)
-			return bad(l, row->line, e, "unknown machine", row->machine);
+			return bad(l, row->line, "unknown machine", row->machine);
 		l->machines[i] = (enum extension_machine)m;
 		if (extensions_bit(l->x, l->machines[i], row->name))
-			return bad(l, row->line, e, "two rows of one name", row->name);
+			return bad(l, row->line, "two rows of one name", row->name);
 		if (l->x->count[m] == EXTENSIONS_MAX)
-			return bad(l, row->line, e, "more than 64 extensions of one machine, at",
+			return bad(l, row->line, "more than 64 extensions of one machine, at",
 				   row->name);
 		l->x->names[m][l->x->count[m]++] = row->name;
 	}
 
 	for (unsigned k = 0; k < EXTENSION_MACHINES; k++) {
 		if (l->x->count[k] == 0)
-			return err_set(e, ERR_CONFIG, "%s: no extension of %s", l->path,
+			return err_set(l->e, ERR_CONFIG, "%s: no extension of %s", l->path,
 				       machines[k]);
 	}
 
@@ -76,7 +83,7 @@ static int name_rows(const struct loading *l, struct err *e)
 }
 
 /* The implications of the rows, then of these, until nothing is added. */
-static int imply_rows(const struct loading *l, struct err *e)
+static int imply_rows(const struct loading *l)
 {
 	unsigned seen[EXTENSION_MACHINES] = {0};
 
@@ -84,7 +91,8 @@ static int imply_rows(const struct loading *l, struct err *e)
 		const struct extension_row *row = &l->f->extensions[i];
 		enum extension_machine m = l->machines[i];
 		uint64_t bits;
-		if (bits_of(l, m, row->implies, row->implies_count, row->line, &bits, e) < 0)
+		if (bits_of(l, m, (struct name_list){row->implies, row->implies_count, row->line},
+			    &bits) < 0)
 			return -1;
 		l->x->implied[m][seen[m]] = bits | EXTENSION_BASELINE | 1ULL << seen[m];
 		seen[m]++;
@@ -112,7 +120,7 @@ static void add_sets(const struct loading *l, const char *const *sets, unsigned 
 		l->x->sets[l->x->sets_count++] = (struct extension_set){sets[i], needs};
 }
 
-static int take_sets(const struct loading *l, struct err *e)
+static int take_sets(const struct loading *l)
 {
 	size_t total = 0;
 	uint64_t bits;
@@ -126,14 +134,14 @@ static int take_sets(const struct loading *l, struct err *e)
 		const struct extension_row *row = &l->f->extensions[i];
 		enum extension_machine m = l->machines[i];
 		if (m != EXTENSION_X86_64 && row->sets_count)
-			return bad(l, row->line, e, "only x86_64 has sets, not", row->name);
+			return bad(l, row->line, "only x86_64 has sets, not", row->name);
 		add_sets(l, row->sets, row->sets_count, extensions_bit(l->x, m, row->name));
 	}
 
 	for (unsigned i = 0; i < l->f->combined_count; i++) {
 		const struct combined_row *row = &l->f->combined[i];
-		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, row->line, &bits,
-			    e) < 0)
+		if (bits_of(l, EXTENSION_X86_64,
+			    (struct name_list){row->needs, row->needs_count, row->line}, &bits) < 0)
 			return -1;
 		add_sets(l, row->sets, row->sets_count, bits);
 	}
@@ -141,7 +149,7 @@ static int take_sets(const struct loading *l, struct err *e)
 	for (size_t i = 0; i < total; i++) {
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(l->x->sets[i].name, l->x->sets[k].name) == 0)
-				return err_set(e, ERR_CONFIG, "%s: the set '%s' is in two rows",
+				return err_set(l->e, ERR_CONFIG, "%s: the set '%s' is in two rows",
 					       l->path, l->x->sets[i].name);
 		}
 	}
@@ -161,7 +169,7 @@ static bool parse_word(const char *text, uint32_t *ret)
 	return *end == '\0' && errno == 0 && v <= UINT32_MAX;
 }
 
-static int take_instructions(const struct loading *l, struct err *e)
+static int take_instructions(const struct loading *l)
 {
 	struct extensions *x = l->x;
 
@@ -170,8 +178,9 @@ static int take_instructions(const struct loading *l, struct err *e)
 		const struct instruction_row *row = &l->f->instructions[i];
 		struct extension_special *s = &x->specials[x->specials_count++];
 		s->mnemonic = row->mnemonic;
-		if (bits_of(l, EXTENSION_X86_64, row->needs, row->needs_count, row->line, &s->needs,
-			    e) < 0)
+		if (bits_of(l, EXTENSION_X86_64,
+			    (struct name_list){row->needs, row->needs_count, row->line},
+			    &s->needs) < 0)
 			return -1;
 	}
 
@@ -181,12 +190,13 @@ static int take_instructions(const struct loading *l, struct err *e)
 		struct extension_encoding *c = &x->encodings[x->encodings_count++];
 		c->what = row->what;
 		if (!parse_word(row->mask, &c->mask) || !parse_word(row->value, &c->value))
-			return bad(l, row->line, e, "not eight hexadecimal digits after 0x:",
+			return bad(l, row->line, "not eight hexadecimal digits after 0x:",
 				   parse_word(row->mask, &c->mask) ? row->value : row->mask);
 		if (c->value & ~c->mask)
-			return bad(l, row->line, e, "the mask hides bits of the value", row->value);
-		if (bits_of(l, EXTENSION_AARCH64, row->needs, row->needs_count, row->line,
-			    &c->needs, e) < 0)
+			return bad(l, row->line, "the mask hides bits of the value", row->value);
+		if (bits_of(l, EXTENSION_AARCH64,
+			    (struct name_list){row->needs, row->needs_count, row->line},
+			    &c->needs) < 0)
 			return -1;
 	}
 
@@ -200,11 +210,12 @@ int extensions_new(const struct tables *t, struct arena *a, const struct extensi
 	struct loading l = {.x = x,
 			    .f = &t->extensions,
 			    .path = path_join(a, t->dir, "extensions.yaml"),
-			    .a = a};
+			    .a = a,
+			    .e = e};
 
 	l.machines = arena_array(a, l.f->extensions_count, sizeof(*l.machines));
-	if (name_rows(&l, e) < 0 || imply_rows(&l, e) < 0 || take_sets(&l, e) < 0 ||
-	    take_instructions(&l, e) < 0)
+	if (name_rows(&l) < 0 || imply_rows(&l) < 0 || take_sets(&l) < 0 ||
+	    take_instructions(&l) < 0)
 		return -1;
 	*ret = x;
 	return 0;

@@ -59,7 +59,7 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 
 	if (!bytes)
 		return;
-	decode_run(s->decoder, bytes, size, r->start, s->allowed, &t);
+	decode_run(s->decoder, &(struct code_bytes){bytes, size, r->start}, s->allowed, &t);
 	w->bytes += size;
 	w->instructions += t.instructions;
 	w->functions += stated;
@@ -211,9 +211,8 @@ static void mark_ranges(struct scanning *s, bool *fast_math)
 	}
 }
 
-int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle,
-		  const struct run *run, struct arena *a, struct isa_scan *ret, struct err *e)
+int isa_scan_file(struct elf_map *m, const struct isa_scan_request *q, struct isa_scan *ret,
+		  struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct isa_scan r = {0};
@@ -221,13 +220,13 @@ int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENS
 	if (!isa_scan_machine(m->header.e_machine, &r.machine))
 		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e,
 				   "code of ELF machine %u is not examined", m->header.e_machine);
-	if (code_map_read(m, a, &r.map, e) < 0)
+	if (code_map_read(m, q->arena, &r.map, e) < 0)
 		return -1;
 	struct scanning s = {.m = m,
-			     .decoder = decoders[r.machine],
-			     .allowed = allowed[r.machine],
-			     .idle = idle,
-			     .run = run,
+			     .decoder = q->decoders[r.machine],
+			     .allowed = q->allowed[r.machine],
+			     .idle = q->idle,
+			     .run = q->run,
 			     .map = &r.map};
 	struct scanner *team = arena_array(&scratch, HELPERS_MAX + 1, sizeof(*team));
 	size_t team_count = 1;
@@ -238,11 +237,11 @@ int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENS
 		add_thread(&team[0], team, &team_count);
 	for (size_t i = 1; i < team_count; i++)
 		pthread_join(team[i].thread, NULL);
-	gather(team, team_count, a, &r);
+	gather(team, team_count, q->arena, &r);
 	for (size_t i = 0; i < team_count; i++)
 		arena_release(&team[i].arena);
 	if (atomic_load(&s.cancelled))
-		return run_check(run, e);
+		return run_check(q->run, e);
 	*ret = r;
 	return 0;
 }

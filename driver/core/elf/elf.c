@@ -139,18 +139,27 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 	return 0;
 }
 
+/* The table of the versions that symbols want, and the names of these. */
+struct symbol_versions {
+	const struct elf_map *m;
+	uint64_t table; /* file offset; 0: there is none */
+	struct elf_need *needs;
+	size_t needs_count;
+	const struct elf_info *info;
+};
+
 /* The version wanted of an undefined symbol, NULL if none;
  * `versions` is the file offset of the version table. */
-static const char *wanted_version(const struct elf_map *m, uint64_t versions, uint64_t symbol,
-				  const struct elf_need *needs, size_t needs_count,
-				  const struct elf_info *info)
+static const char *wanted_version(const struct symbol_versions *v, uint64_t symbol)
 {
 	uint16_t index;
 
-	memcpy(&index, m->data + versions + symbol * sizeof(index), sizeof(index));
-	for (size_t i = 0; i < needs_count; i++) {
-		if (needs[i].index == (index & 0x7fffU))
-			return info->versions[i].version;
+	if (!v->table)
+		return NULL;
+	memcpy(&index, v->m->data + v->table + symbol * sizeof(index), sizeof(index));
+	for (size_t i = 0; i < v->needs_count; i++) {
+		if (v->needs[i].index == (index & 0x7fffU))
+			return v->info->versions[i].version;
 	}
 
 	return NULL;
@@ -158,15 +167,14 @@ static const char *wanted_version(const struct elf_map *m, uint64_t versions, ui
 
 static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
 {
-	uint64_t table, count, address, versions = 0;
-	struct elf_need *needs;
-	size_t needs_count;
+	struct symbol_versions v = {.m = m, .info = info};
+	uint64_t table, count, address;
 
 	if (elf_map_symbols(m, &table, &count, e) < 0 ||
-	    elf_map_needs(m, &needs, &needs_count, e) < 0)
+	    elf_map_needs(m, &v.needs, &v.needs_count, e) < 0)
 		return -1;
-	if (needs_count && elf_map_dyn(m, DT_VERSYM, &address) && count &&
-	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &versions,
+	if (v.needs_count && elf_map_dyn(m, DT_VERSYM, &address) && count &&
+	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &v.table,
 			 e) < 0)
 		return -1;
 	for (uint64_t i = 1; i < count; i++) {
@@ -179,10 +187,7 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 			return -1;
 		if (*name == '\0')
 			continue;
-		const char *version =
-			s.st_shndx == SHN_UNDEF && versions
-				? wanted_version(m, versions, i, needs, needs_count, info)
-				: NULL;
+		const char *version = s.st_shndx == SHN_UNDEF ? wanted_version(&v, i) : NULL;
 		if (s.st_shndx != SHN_UNDEF)
 			strlist_add(&info->defined, a, name);
 		else if (version)
@@ -253,8 +258,7 @@ static void read_notes(const struct elf_map *m, const GElf_Phdr *p, struct elf_i
 			info->level = needed_level((uint8_t *)d->d_buf + desc, h.n_descsz);
 }
 
-int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret,
-		 struct err *e)
+int elf_map_info(struct elf_map *m, struct arena *a, struct elf_info *ret, struct err *e)
 {
 	struct elf_info info = {.machine = m->header.e_machine,
 				.type = m->header.e_type,
@@ -284,20 +288,42 @@ int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_
 		info.unloadable = arena_strdup(a, why.msg);
 	if (info.dynamic && (read_entries(m, a, &info, e) < 0 || read_versions(m, a, &info, e) < 0))
 		return -1;
-	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(m, a, &info, e) < 0)
+	*ret = info;
+	return 0;
+}
+
+int elf_map_all(struct elf_map *m, struct arena *a, struct elf_info *ret, struct err *e)
+{
+	struct elf_info info;
+
+	if (elf_map_info(m, a, &info, e) < 0)
+		return -1;
+	if (info.dynamic && read_symbols(m, a, &info, e) < 0)
 		return -1;
 	*ret = info;
 	return 0;
 }
 
-int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+int elf_read(const char *path, struct arena *a, struct elf_info *ret, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m;
-	return elf_map_open(path, &m, e) < 0 ? -1 : elf_map_info(&m, flags, a, ret, e);
+	return elf_map_open(path, &m, e) < 0 ? -1 : elf_map_info(&m, a, ret, e);
 }
 
-int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+int elf_read_all(const char *path, struct arena *a, struct elf_info *ret, struct err *e)
+{
+	AUTO_ELF_MAP struct elf_map m;
+	return elf_map_open(path, &m, e) < 0 ? -1 : elf_map_all(&m, a, ret, e);
+}
+
+int elf_try(const char *path, struct arena *a, struct elf_info *ret, struct err *e)
 {
 	int rc = is_elf(path, e);
-	return rc > 0 && elf_read(path, flags, a, ret, e) < 0 ? -1 : rc;
+	return rc > 0 && elf_read(path, a, ret, e) < 0 ? -1 : rc;
+}
+
+int elf_try_all(const char *path, struct arena *a, struct elf_info *ret, struct err *e)
+{
+	int rc = is_elf(path, e);
+	return rc > 0 && elf_read_all(path, a, ret, e) < 0 ? -1 : rc;
 }

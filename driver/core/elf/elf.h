@@ -23,8 +23,8 @@ struct elf_info {
 	struct elf_version_need *versions;
 	size_t versions_count;
 	struct strlist defined_versions;
-	struct strlist defined; /* with ELF_SYMBOLS: dynamic symbols */
-	/* with ELF_SYMBOLS: "name" or "name@VERSION", weak ones left out */
+	struct strlist defined; /* dynamic symbols; of elf_read_all alone */
+	/* "name" or "name@VERSION", weak ones left out; of elf_read_all alone */
 	struct strlist undefined;
 	bool textrel;
 	bool exec_stack; /* PT_GNU_STACK with X, or absent if the loader then assumes X */
@@ -35,8 +35,6 @@ struct elf_info {
 	bool relr;              /* DT_RELR present */
 	unsigned level;         /* of x86-64, which the file's property asks for: 2 to 4; 0 */
 };
-
-enum { ELF_SYMBOLS = 1 };
 
 enum elf_sort {
 	ELF_NONE,    /* no ELF file, or none that its header lets one understand */
@@ -49,13 +47,14 @@ enum elf_sort {
 /* elf_sort: what a whole file is, by its ELF header and section headers. *ret_machine: its
  * e_machine (may be NULL). */
 enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine);
-/* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */
-int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret,
-	     struct err *e) MUST_CHECK;
-/* elf_try: elf_read of a regular file that starts like an ELF file: 1; of another, or none: 0.
- * ERR_SYSTEM if it is there and cannot be read. */
-int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret,
-	    struct err *e) MUST_CHECK;
+/* elf_read: all but the symbols. elf_read_all: also these. ERR_INTEGRITY "file: what is wrong at
+ * which offset". */
+int elf_read(const char *path, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+int elf_read_all(const char *path, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+/* elf_try, elf_try_all: the same of a regular file that starts like an ELF file: 1; of another, or
+ * none: 0. ERR_SYSTEM if it is there and cannot be read. */
+int elf_try(const char *path, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+int elf_try_all(const char *path, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
 struct elf_change {         /* what a library gets */
 	const char *soname; /* NULL: it keeps its own */
 	/* old name -> new name, of NEEDED entries and their version needs; NULL: none */

@@ -189,15 +189,24 @@ static const Elf64_Phdr *load_of(const struct cutting *x, uint64_t offset)
 	return x->grown && offset >= x->grown->p_offset ? x->grown : NULL;
 }
 
-/* The dynamic entries of one of these tags with such a value get another. */
-static void point(const struct cutting *x, const int64_t *tags, size_t count, uint64_t from,
-		  uint64_t to, uint64_t more)
+/* The dynamic entries of these tags whose values are below `to`, and not below `from`. */
+struct pointing {
+	const int64_t *tags;
+	size_t count;
+	uint64_t from, to;
+	uint64_t more; /* is added to them */
+};
+
+static void point(const struct cutting *x, const struct pointing *p)
 {
-	for (size_t i = 0; i < x->m->dyn_count; i++)
-		for (size_t k = 0; k < count; k++)
-			if (x->m->dyn[i].d_tag == tags[k] && x->m->dyn[i].d_un.d_val >= from &&
-			    x->m->dyn[i].d_un.d_val < to)
-				x->dyn[i].d_un.d_val = x->m->dyn[i].d_un.d_val + more;
+	for (size_t i = 0; i < x->m->dyn_count; i++) {
+		const uint64_t value = x->m->dyn[i].d_un.d_val;
+		if (value < p->from || value >= p->to)
+			continue;
+		for (size_t k = 0; k < p->count; k++)
+			if (x->m->dyn[i].d_tag == p->tags[k])
+				x->dyn[i].d_un.d_val = value + p->more;
+	}
 }
 
 static bool moves(uint32_t segment)
@@ -290,7 +299,11 @@ static bool evict(struct cutting *x, uint64_t from, uint64_t *used, uint64_t end
 		p->p_vaddr = p->p_paddr = p->p_vaddr + (place - address);
 	}
 
-	point(x, tags, ARRAY_LEN(tags), address, address + (to - from), place - address);
+	point(x, &(struct pointing){.tags = tags,
+				    .count = ARRAY_LEN(tags),
+				    .from = address,
+				    .to = address + (to - from),
+				    .more = place - address});
 	elf_cut_add(x->c, *used, NULL, at - *used);
 	elf_cut_add(x->c, at, x->m->data + from, to - from);
 	*used = at + (to - from);
@@ -605,8 +618,8 @@ int elf_cut_grow(struct elf_cut *c, uint64_t more, size_t entries, struct err *e
 	}
 
 	if (elf_map_dyn(m, DT_STRTAB, &old))
-		point(&x, table, 1, old, old + 1, load.p_vaddr - old);
-	point(&x, size, 1, m->strings_size, m->strings_size + 1, more);
+		point(&x, &(struct pointing){table, 1, old, old + 1, load.p_vaddr - old});
+	point(&x, &(struct pointing){size, 1, m->strings_size, m->strings_size + 1, more});
 	elf_cut_add(c, m->strings, NULL, m->strings_size);
 	elf_cut_add(c, load.p_offset, m->data + m->strings, m->strings_size);
 	c->size = load.p_offset + m->strings_size + more;
@@ -622,17 +635,24 @@ int elf_cut_grow(struct elf_cut *c, uint64_t more, size_t entries, struct err *e
 	return check_patches(c, e);
 }
 
+struct writing {
+	const struct elf_cut *c;
+	int fd;
+	const char *name; /* of the file that is written */
+};
+
 /* Bytes of the old file between two places, without the holes. */
-static int write_old(const struct elf_cut *c, int fd, const char *name, uint64_t from, uint64_t to,
-		     struct err *e)
+static int write_old(const struct writing *w, uint64_t from, uint64_t to, struct err *e)
 {
+	const struct elf_cut *c = w->c;
+
 	to = to < c->map->size ? to : c->map->size;
 	for (size_t i = 0; from < to; i++) {
 		while (i < c->holes_count && c->holes[i].to <= from)
 			i++;
 		uint64_t end = i < c->holes_count && c->holes[i].from < to ? c->holes[i].from : to;
-		if (end > from && fs_write_at(fd, c->map->data + from, end - from,
-					      elf_cut_offset(c, from), name, e) < 0)
+		if (end > from && fs_write_at(w->fd, c->map->data + from, end - from,
+					      elf_cut_offset(c, from), w->name, e) < 0)
 			return -1;
 		from = i < c->holes_count ? c->holes[i].to : to;
 	}
@@ -642,18 +662,19 @@ static int write_old(const struct elf_cut *c, int fd, const char *name, uint64_t
 
 int elf_cut_write(const struct elf_cut *c, int fd, const char *name, struct err *e)
 {
+	const struct writing w = {c, fd, name};
 	uint64_t at = 0;
 
 	if (ftruncate(fd, (off_t)c->size) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct elf_patch *p = &c->patches[i];
-		if (write_old(c, fd, name, at, p->at, e) < 0 ||
+		if (write_old(&w, at, p->at, e) < 0 ||
 		    (p->from &&
 		     fs_write_at(fd, p->from, p->len, elf_cut_offset(c, p->at), name, e) < 0))
 			return -1;
 		at = p->at + p->len;
 	}
 
-	return write_old(c, fd, name, at, c->map->size, e);
+	return write_old(&w, at, c->map->size, e);
 }

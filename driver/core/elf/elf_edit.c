@@ -68,7 +68,7 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 	struct elf_info got;
 	const char *bad = NULL;
 
-	if (elf_read(path, ELF_SYMBOLS, &a, &got, e) < 0 || elf_map_open(path, &m, e) < 0 ||
+	if (elf_read_all(path, &a, &got, e) < 0 || elf_map_open(path, &m, e) < 0 ||
 	    elf_map_loadable(&m, e) < 0)
 		return err_wrap(e, "editing '%s' broke it", name);
 	if (!same_path(got.rpath, want->rpath) || !same_path(got.runpath, want->runpath))
@@ -162,11 +162,21 @@ static size_t more_entries(const struct elf_map *m, const struct elf_change *c)
 	       (c->soname && !elf_map_dyn(m, DT_SONAME, &value));
 }
 
+/* A file that is changed in place, or its copy. */
+struct editing {
+	int fd;
+	struct elf_map *m;
+	const struct elf_change *c;
+	struct strings s;
+};
+
 /* The dynamic entries as they will be, with the DT_NULL
  * behind them; what is left of their room is zero. */
-static int new_entries(const struct elf_map *m, const struct elf_change *c, const struct strings *s,
-		       Elf64_Dyn *to, struct err *e)
+static int new_entries(const struct editing *x, Elf64_Dyn *to, struct err *e)
 {
+	const struct elf_map *m = x->m;
+	const struct elf_change *c = x->c;
+	const struct strings *s = &x->s;
 	bool path = *c->rpath, soname = c->soname;
 	size_t n = 0;
 
@@ -201,9 +211,9 @@ static int new_entries(const struct elf_map *m, const struct elf_change *c, cons
 
 /* Version needs that still name the old file, though
  * the loader wants each to name a needed library. */
-static int write_needs(int fd, struct elf_map *m, const struct elf_change *c,
-		       const struct strings *s, struct err *e)
+static int write_needs(const struct editing *x, struct err *e)
 {
+	struct elf_map *m = x->m;
 	struct elf_need *needs;
 	size_t count;
 
@@ -213,14 +223,14 @@ static int write_needs(int fd, struct elf_map *m, const struct elf_change *c,
 		const char *file;
 		if (elf_map_string(m, needs[i].file, needs[i].offset, &file, e) < 0)
 			return -1;
-		const char *to = new_name(c->needed, file);
-		uint64_t index = to ? index_of(s, to) : 0;
+		const char *to = new_name(x->c->needed, file);
+		uint64_t index = to ? index_of(&x->s, to) : 0;
 		if (index > UINT32_MAX)
 			return elf_map_bad(m, needs[i].offset, e,
 					   "a string table of more than 4 GiB, used");
 		const uint32_t value = (uint32_t)index;
 		if (to &&
-		    fs_write_at(fd, &value, sizeof(value),
+		    fs_write_at(x->fd, &value, sizeof(value),
 				needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name, e) < 0)
 			return -1;
 	}
@@ -228,10 +238,11 @@ static int write_needs(int fd, struct elf_map *m, const struct elf_change *c,
 	return 0;
 }
 
-/* The strings have room at s->at. */
-static int edit(int fd, struct elf_map *m, const struct elf_change *c, const struct strings *s,
-		struct err *e)
+/* The strings have room at s.at. */
+static int edit(const struct editing *x, struct err *e)
 {
+	struct elf_map *m = x->m;
+	const struct strings *s = &x->s;
 	AUTO_ARENA struct arena a = {0};
 	Elf64_Dyn *dyn = arena_array(&a, m->dyn_count + 3, sizeof(*dyn));
 	const size_t count = m->dyn_count + 3 < m->dyn_room ? m->dyn_count + 3 : m->dyn_room;
@@ -239,73 +250,86 @@ static int edit(int fd, struct elf_map *m, const struct elf_change *c, const str
 
 	/* The map sees what is written: version needs into
 	 * the search path's string come after it is blank. */
-	if (new_entries(m, c, s, dyn, e) < 0 || blank_strings(fd, m, e) < 0)
+	if (new_entries(x, dyn, e) < 0 || blank_strings(x->fd, m, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->names.count; at += strlen(s->names.items[i++]) + 1)
-		if (fs_write_at(fd, s->names.items[i], strlen(s->names.items[i]) + 1, at, m->name,
-				e) < 0)
+		if (fs_write_at(x->fd, s->names.items[i], strlen(s->names.items[i]) + 1, at,
+				m->name, e) < 0)
 			return -1;
-	return write_needs(fd, m, c, s, e) < 0
+	return write_needs(x, e) < 0
 		       ? -1
-		       : fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
+		       : fs_write_at(x->fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
 /* The copy has a longer string table, with the strings behind the old ones. */
-static int edit_copy(const char *fresh, const struct elf_map *m, const struct elf_change *c,
-		     struct strings *s, struct err *e)
+static int edit_copy(const char *fresh, const struct editing *old, struct err *e)
 {
+	const struct elf_map *m = old->m;
+	struct editing x = *old;
 	AUTO_ARENA struct arena a = {0};
 	AUTO_ELF_MAP struct elf_map grown = {0};
 	struct elf_cut cut = {.map = m, .a = &a};
 	struct stat st;
 
-	s->at = m->strings_size;
+	x.s.at = m->strings_size;
 	if (stat(m->name, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", m->name);
-	if (elf_cut_grow(&cut, s->bytes, more_entries(m, c), e) < 0)
+	if (elf_cut_grow(&cut, x.s.bytes, more_entries(m, x.c), e) < 0)
 		return -1;
 	AUTO_FD int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", fresh);
-	if (elf_cut_write(&cut, fd, fresh, e) < 0 || elf_map_open(fresh, &grown, e) < 0 ||
-	    edit(fd, &grown, c, s, e) < 0)
+	if (elf_cut_write(&cut, fd, fresh, e) < 0 || elf_map_open(fresh, &grown, e) < 0)
+		return -1;
+	x.fd = fd;
+	x.m = &grown;
+	if (edit(&x, e) < 0)
 		return -1;
 	return fchmod(fd, st.st_mode & 07777) < 0
 		       ? err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh)
 		       : 0;
 }
 
-/* The file is as `info` says, and becomes as `after`. */
-static int write_change(const char *path, const struct elf_change *c, const struct elf_info *info,
-			const struct elf_info *after, struct arena *a, bool *ret_in_place,
-			struct err *e)
+/* A file is as `info` says, and becomes as `after`. */
+struct change {
+	const char *path;
+	struct elf_change want;
+	struct elf_info info, after;
+	bool in_place;
+};
+
+static int write_change(struct change *h, struct arena *a, struct err *e)
 {
+	const char *path = h->path;
+	const struct elf_change *c = &h->want;
+	const struct elf_info *info = &h->info, *after = &h->after;
 	AUTO_ELF_MAP struct elf_map m = {0};
-	struct strings s = {0};
+	struct editing x = {.m = &m, .c = c};
+	struct strings *s = &x.s;
 	size_t room = 0;
 
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
-	add_string(&s, a, c->rpath);
+	add_string(s, a, c->rpath);
 	for (size_t i = 0; i < info->needed.count; i++)
-		add_string(&s, a, new_name(c->needed, info->needed.items[i]));
+		add_string(s, a, new_name(c->needed, info->needed.items[i]));
 	for (size_t i = 0; i < info->versions_count; i++)
-		add_string(&s, a, new_name(c->needed, info->versions[i].file));
+		add_string(s, a, new_name(c->needed, info->versions[i].file));
 	if (c->soname && strcmp(c->soname, info->soname) != 0)
-		add_string(&s, a, c->soname);
-	if ((elf_map_dyn(&m, DT_RPATH, &s.at) || elf_map_dyn(&m, DT_RUNPATH, &s.at)) &&
-	    elf_map_path_room(&m, s.at, &room, e) < 0)
+		add_string(s, a, c->soname);
+	if ((elf_map_dyn(&m, DT_RPATH, &s->at) || elf_map_dyn(&m, DT_RUNPATH, &s->at)) &&
+	    elf_map_path_room(&m, s->at, &room, e) < 0)
 		return -1;
-	*ret_in_place = s.bytes == 0 || (room && s.bytes <= room + 1 &&
-					 m.dyn_count + more_entries(&m, c) < m.dyn_room);
-	if (*ret_in_place) {
+	h->in_place = s->bytes == 0 || (room && s->bytes <= room + 1 &&
+					m.dyn_count + more_entries(&m, c) < m.dyn_room);
+	if (h->in_place) {
 		AUTO_FD int fd = open_writable(path, e);
-		return fd < 0 || edit(fd, &m, c, &s, e) < 0 ? -1
-							    : check_edited(path, path, after, e);
+		x.fd = fd;
+		return fd < 0 || edit(&x, e) < 0 ? -1 : check_edited(path, path, after, e);
 	}
 
 	const char *fresh = arena_printf(a, "%s.new", path);
-	int rc = edit_copy(fresh, &m, c, &s, e);
+	int rc = edit_copy(fresh, &x, e);
 	if (rc == 0)
 		rc = check_edited(fresh, path, after, e);
 	if (rc == 0 && rename(fresh, path) < 0)
@@ -319,24 +343,25 @@ int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place,
 {
 	static const struct kvlist none;
 	AUTO_ARENA struct arena a = {0};
-	const struct elf_change want = {c->soname, c->needed ? c->needed : &none, c->rpath};
-	struct elf_info info, after;
-	bool in_place = true;
+	struct change h = {.path = path,
+			   .want = {c->soname, c->needed ? c->needed : &none, c->rpath},
+			   .in_place = true};
+	struct elf_info *after = &h.after;
 
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
+	if (elf_read_all(path, &a, &h.info, e) < 0)
 		return -1;
-	if (!info.dynamic)
+	if (!h.info.dynamic)
 		return err_set(e, ERR_POLICY,
 			       "'%s' has no dynamic entries, so it cannot have a search path",
 			       path);
-	after = info;
-	bool names = rename_info(&after, want.soname, want.needed, &a);
-	after.rpath = *want.rpath ? want.rpath : NULL;
-	after.runpath = NULL;
-	if ((names || info.runpath || !same_path(info.rpath, after.rpath)) &&
-	    write_change(path, &want, &info, &after, &a, &in_place, e) < 0)
+	*after = h.info;
+	bool names = rename_info(after, h.want.soname, h.want.needed, &a);
+	after->rpath = *h.want.rpath ? h.want.rpath : NULL;
+	after->runpath = NULL;
+	if ((names || h.info.runpath || !same_path(h.info.rpath, after->rpath)) &&
+	    write_change(&h, &a, e) < 0)
 		return -1;
 	if (ret_in_place)
-		*ret_in_place = in_place;
+		*ret_in_place = h.in_place;
 	return 0;
 }

@@ -83,15 +83,19 @@ bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret)
 	return false;
 }
 
-int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what,
-		  uint64_t *ret_offset, uint64_t *ret_size, struct err *e)
+const struct elf_table ELF_RELA = {DT_RELA, DT_RELASZ, "relocation table"};
+const struct elf_table ELF_JMPREL = {DT_JMPREL, DT_PLTRELSZ, "relocation table"};
+const struct elf_table ELF_RELR = {DT_RELR, DT_RELRSZ, "table of relative relocations"};
+
+int elf_map_table(const struct elf_map *m, const struct elf_table *t, struct elf_range *ret,
+		  struct err *e)
 {
 	uint64_t address;
 
-	*ret_offset = *ret_size = 0;
-	if (!elf_map_dyn(m, tag, &address) || !elf_map_dyn(m, size_tag, ret_size) || !*ret_size)
+	*ret = (struct elf_range){0};
+	if (!elf_map_dyn(m, t->tag, &address) || !elf_map_dyn(m, t->size_tag, &ret->size))
 		return 0;
-	return elf_map_need(m, address, *ret_size, what, ret_offset, e);
+	return ret->size ? elf_map_need(m, address, ret->size, t->what, &ret->offset, e) : 0;
 }
 
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret,
@@ -208,10 +212,9 @@ static int read_all(struct elf_map *m, struct err *e)
 	return read_header(m, e) < 0 || read_segments(m, e) < 0 || read_dynamic(m, e) < 0 ? -1 : 0;
 }
 
-int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret,
-		   struct err *e)
+int elf_map_memory(const struct file_bytes *in, struct elf_map *ret, struct err *e)
 {
-	*ret = (struct elf_map){.name = name, .data = data, .size = size};
+	*ret = (struct elf_map){.name = in->name, .data = in->data, .size = in->size};
 	return read_all(ret, e);
 }
 
@@ -324,14 +327,14 @@ static int bad_entry(const struct elf_map *m, const char *tag, uint64_t value, s
 			   (unsigned long long)value, what);
 }
 
-struct loader_table { /* dynamic entries that belong together */
+struct loadetable { /* dynamic entries that belong together */
 	const char *name;
 	int64_t address, size, entry;
 	uint64_t unit; /* what `entry` must say, and `size` be a multiple of */
 	bool filled;   /* its bytes are in the file */
 };
 
-static const struct loader_table tables[] = {
+static const struct loadetable tables[] = {
 	{"DT_RELA", DT_RELA, DT_RELASZ, DT_RELAENT, sizeof(Elf64_Rela), true},
 	{"DT_JMPREL", DT_JMPREL, DT_PLTRELSZ, DT_NULL, sizeof(Elf64_Rela), true},
 	{"DT_RELR", DT_RELR, DT_RELRSZ, DT_RELRENT, sizeof(Elf64_Xword), true},
@@ -341,13 +344,12 @@ static const struct loader_table tables[] = {
 	{"DT_FINI_ARRAY", DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_NULL, sizeof(Elf64_Addr), false},
 };
 
-/* *ret_offset: file offset of the table; *ret_size: 0 without a table. */
-static int check_table(const struct elf_map *m, const struct loader_table *t, uint64_t *ret_offset,
-		       uint64_t *ret_size, struct err *e)
+static int check_table(const struct elf_map *m, const struct loadetable *t, struct elf_range *ret,
+		       struct err *e)
 {
 	uint64_t address, size, entry;
 
-	*ret_size = *ret_offset = 0;
+	*ret = (struct elf_range){0};
 	if (!elf_map_dyn(m, t->address, &address))
 		return 0;
 	if (!elf_map_dyn(m, t->size, &size))
@@ -358,11 +360,11 @@ static int check_table(const struct elf_map *m, const struct loader_table *t, ui
 		return bad_entry(m, t->name, size, e, "is not a whole number of its parts");
 	if (size == 0)
 		return 0;
-	if (t->filled && elf_map_need(m, address, size, t->name, ret_offset, e) < 0)
+	if (t->filled && elf_map_need(m, address, size, t->name, &ret->offset, e) < 0)
 		return -1;
 	if (!is_mapped(m, address, size, PF_R | PF_W | PF_X))
 		return bad_entry(m, t->name, address, e, "leaves the segments");
-	*ret_size = size;
+	ret->size = size;
 	return 0;
 }
 
@@ -411,7 +413,8 @@ static uint32_t relative_type(unsigned machine)
 
 /* `relative`: the first ones that DT_RELACOUNT says
  * are relative, which the loader does not look at. */
-static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t size,
+/* The first `relative` of them are said to be relative. */
+static int check_relocations(const struct elf_map *m, const struct elf_range *table,
 			     uint64_t relative, struct err *e)
 {
 	uint64_t flags, text, symbols, count;
@@ -421,11 +424,11 @@ static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t 
 
 	if (elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
-	if (relative > size / sizeof(Elf64_Rela))
+	if (relative > table->size / sizeof(Elf64_Rela))
 		return bad_entry(m, "DT_RELACOUNT", relative, e, "is more than there are");
-	for (uint64_t i = 0; i < size / sizeof(Elf64_Rela); i++) {
+	for (uint64_t i = 0; i < table->size / sizeof(Elf64_Rela); i++) {
 		Elf64_Rela r;
-		uint64_t at = offset + i * sizeof(r);
+		uint64_t at = table->offset + i * sizeof(r);
 		memcpy(&r, m->data + at, sizeof(r));
 		uint32_t type = ELF64_R_TYPE(r.r_info);
 		if (!is_dynamic_type(m->header.e_machine, type))
@@ -457,10 +460,11 @@ static int check_dynamic(const struct elf_map *m, struct err *e)
 		const char *name;
 		int64_t tag;
 	} functions[] = {{"DT_INIT", DT_INIT}, {"DT_FINI", DT_FINI}};
-	uint64_t value, offset[ARRAY_LEN(tables)], size[ARRAY_LEN(tables)], relative = 0;
+	uint64_t value, relative = 0;
+	struct elf_range range[ARRAY_LEN(tables)];
 
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
-		if (check_table(m, &tables[i], &offset[i], &size[i], e) < 0)
+		if (check_table(m, &tables[i], &range[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
 		if (elf_map_dyn(m, functions[i].tag, &value) && !is_mapped(m, value, 1, PF_X))
@@ -468,14 +472,14 @@ static int check_dynamic(const struct elf_map *m, struct err *e)
 					 "is in no executable segment");
 	if (elf_map_dyn(m, DT_PLTREL, &value) && value != DT_RELA)
 		return bad_entry(m, "DT_PLTREL", value, e, "is not DT_RELA");
-	if (size[1] && elf_map_dyn(m, DT_PLTGOT, &value) &&
+	if (range[1].size && elf_map_dyn(m, DT_PLTGOT, &value) &&
 	    !is_mapped(m, value, 3 * sizeof(Elf64_Addr), PF_W))
 		return bad_entry(m, "DT_PLTGOT", value, e, "is in no writable segment");
 	if (elf_map_dyn(m, DT_FLAGS_1, &value) && (value & DF_1_NOOPEN))
 		return bad_entry(m, "DT_FLAGS_1", value, e, "forbids dlopen (-z nodlopen)");
 	(void)elf_map_dyn(m, DT_RELACOUNT, &relative);
-	return check_relocations(m, offset[0], size[0], relative, e) < 0 ||
-			       check_relocations(m, offset[1], size[1], 0, e) < 0
+	return check_relocations(m, &range[0], relative, e) < 0 ||
+			       check_relocations(m, &range[1], 0, e) < 0
 		       ? -1
 		       : 0;
 }

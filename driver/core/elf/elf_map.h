@@ -32,15 +32,15 @@ struct elf_map {
  * same of bytes that outlive the map. ERR_INTEGRITY for what is malformed, 32-bit or big-endian.
  * Close it also after a failure. */
 int elf_map_open(const char *path, struct elf_map *ret, struct err *e) MUST_CHECK;
-int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret,
-		   struct err *e) MUST_CHECK;
+int elf_map_memory(const struct file_bytes *in, struct elf_map *ret, struct err *e) MUST_CHECK;
 void elf_map_close(struct elf_map *m);
 #define AUTO_ELF_MAP CLEANUP(elf_map_close)
 
-/* elf_map_info: elf_read of it. */
+/* elf_map_info: elf_read of it. elf_map_all: elf_read_all of it. */
 struct elf_info;
-int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret,
+int elf_map_info(struct elf_map *m, struct arena *a, struct elf_info *ret,
 		 struct err *e) MUST_CHECK;
+int elf_map_all(struct elf_map *m, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
 /* elf_map_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -53,10 +53,22 @@ int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const
 		 uint64_t *ret_offset, struct err *e) MUST_CHECK;
 /* elf_map_dyn: returns a dynamic entry's value; of several the last, like the loader. */
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
-/* elf_map_table: finds the bytes of a table by the two dynamic entries with its address and size;
- * *ret_size: 0 without a table. ERR_INTEGRITY like elf_map_need. */
-int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what,
-		  uint64_t *ret_offset, uint64_t *ret_size, struct err *e) MUST_CHECK;
+/* A table, and the two dynamic entries with its address and size. */
+struct elf_table {
+	int64_t tag, size_tag;
+	const char *what; /* for messages */
+};
+
+struct elf_range { /* of a file */
+	uint64_t offset, size;
+};
+
+extern const struct elf_table ELF_RELA, ELF_JMPREL, ELF_RELR;
+
+/* elf_map_table: finds the bytes of a table; ret->size: 0 without one. ERR_INTEGRITY like
+ * elf_map_need. */
+int elf_map_table(const struct elf_map *m, const struct elf_table *t, struct elf_range *ret,
+		  struct err *e) MUST_CHECK;
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret,
 		   struct err *e) MUST_CHECK;

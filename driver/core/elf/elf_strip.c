@@ -165,11 +165,10 @@ static bool renumber_all(struct stripping *x)
 	return true;
 }
 
-static void put_extent(struct stripping *x, uint64_t from, uint64_t len, uint64_t align, bool fixed)
+static void put_extent(struct stripping *x, struct extent t)
 {
-	if (len && from + len > x->first)
-		x->extents[x->extents_count++] = (struct extent){
-			.from = from, .to = from + len, .align = align, .fixed = fixed};
+	if (t.to > t.from && t.to > x->first)
+		x->extents[x->extents_count++] = t;
 }
 
 static int by_offset(const void *a, const void *b)
@@ -230,13 +229,17 @@ static bool is_old_headers(const struct stripping *x, uint64_t from, uint64_t to
 	return is_zero(x->m->data + at, to - at);
 }
 
-/* The part at `at`, or where the next one begins. */
-static void look(uint64_t from, uint64_t len, uint64_t at, uint64_t *end, uint64_t *next)
+/* The end of the parts at `at`, and where the next one begins. */
+struct outlook {
+	uint64_t at, end, next;
+};
+
+static void look(struct outlook *o, uint64_t from, uint64_t len)
 {
-	if (from <= at && from + len > at)
-		*end = from + len > *end ? from + len : *end;
-	else if (from > at && from < *next)
-		*next = from;
+	if (from <= o->at && from + len > o->at)
+		o->end = from + len > o->end ? from + len : o->end;
+	else if (from > o->at && from < o->next)
+		o->next = from;
 }
 
 /* Whether all bytes that would be lost are those of removed sections, section headers, or zeros. A
@@ -247,19 +250,17 @@ static bool covers(const struct stripping *x)
 	const GElf_Ehdr *h = &x->m->header;
 
 	while (at < x->m->size) {
-		uint64_t next = x->m->size, end = at;
+		struct outlook o = {.at = at, .end = at, .next = x->m->size};
 		for (size_t i = 0; i < x->extents_count; i++)
-			look(x->extents[i].from, x->extents[i].to - x->extents[i].from, at, &end,
-			     &next);
+			look(&o, x->extents[i].from, x->extents[i].to - x->extents[i].from);
 		for (size_t i = 1; i < x->count; i++)
 			if (x->gone[i] && has_bytes(&x->sections[i]))
-				look(x->sections[i].sh_offset, x->sections[i].sh_size, at, &end,
-				     &next);
-		look(h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr), at, &end, &next);
-		const bool zeros = end > at || is_zero(x->m->data + at, next - at);
-		if (!zeros && (next == x->m->size || !is_old_headers(x, at, next)))
+				look(&o, x->sections[i].sh_offset, x->sections[i].sh_size);
+		look(&o, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr));
+		const bool zeros = o.end > at || is_zero(x->m->data + at, o.next - at);
+		if (!zeros && (o.next == x->m->size || !is_old_headers(x, at, o.next)))
 			return false;
-		at = end > at ? end : next;
+		at = o.end > at ? o.end : o.next;
 	}
 
 	return true;
@@ -277,10 +278,9 @@ static uint64_t moved(const struct stripping *x, uint64_t offset)
 	return offset;
 }
 
-static void add_move(struct stripping *x, uint64_t from, uint64_t to, uint64_t len,
-		     const void *bytes)
+static void add_move(struct stripping *x, struct elf_strip_move t)
 {
-	x->s->moves[x->s->count++] = (struct elf_strip_move){from, to, len, bytes};
+	x->s->moves[x->s->count++] = t;
 }
 
 /* Segments move to the next offset that is congruent to their
@@ -294,12 +294,13 @@ static uint64_t lay_out(struct stripping *x)
 		const uint64_t rest = t->fixed && t->align > 1 ? t->from % t->align : 0;
 		if (t->from < x->first) { /* one that begins below stays at its place */
 			at = t->to;
-			add_move(x, x->first, x->first, t->to - x->first, NULL);
+			add_move(x, (struct elf_strip_move){x->first, x->first, t->to - x->first,
+							    NULL});
 			continue;
 		}
 
 		at = at > rest ? up(at - rest, t->align) + rest : rest;
-		add_move(x, t->from, at, t->to - t->from, NULL);
+		add_move(x, (struct elf_strip_move){t->from, at, t->to - t->from, NULL});
 		at += t->to - t->from;
 	}
 
@@ -320,7 +321,7 @@ static void put_tables(struct stripping *x, uint64_t *at)
 			continue;
 		const bool stays = (s->sh_flags & SHF_ALLOC) || s->sh_offset < x->first;
 		const uint64_t to = stays ? moved(x, s->sh_offset) : up(*at, 8);
-		add_move(x, s->sh_offset, to, s->sh_size, x->bytes[i]);
+		add_move(x, (struct elf_strip_move){s->sh_offset, to, s->sh_size, x->bytes[i]});
 		if (!stays)
 			*at = to + s->sh_size;
 	}
@@ -362,13 +363,14 @@ static void put_headers(struct stripping *x, uint64_t at)
 	}
 
 	const uint64_t table = up(at, 8), phoff = moved(x, h->e_phoff);
-	add_move(x, h->e_phoff, phoff, m->segments_count * sizeof(*p), (const uint8_t *)p);
-	add_move(x, h->e_shoff, table, n * sizeof(*s), (const uint8_t *)s);
+	add_move(x, (struct elf_strip_move){h->e_phoff, phoff, m->segments_count * sizeof(*p),
+					    (const uint8_t *)p});
+	add_move(x, (struct elf_strip_move){h->e_shoff, table, n * sizeof(*s), (const uint8_t *)s});
 	h->e_phoff = phoff;
 	h->e_shoff = table;
 	h->e_shnum = (Elf64_Half)n;
 	h->e_shstrndx = h->e_shstrndx < x->count ? (Elf64_Half)x->map[h->e_shstrndx] : SHN_UNDEF;
-	add_move(x, 0, 0, sizeof(*h), (const uint8_t *)h);
+	add_move(x, (struct elf_strip_move){0, 0, sizeof(*h), (const uint8_t *)h});
 	x->s->size = table + n * sizeof(*s);
 }
 
@@ -377,10 +379,16 @@ static void gather(struct stripping *x)
 {
 	const GElf_Ehdr *h = &x->m->header;
 
-	put_extent(x, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr), 8, true);
+	put_extent(x, (struct extent){.from = h->e_phoff,
+				      .to = h->e_phoff + (uint64_t)h->e_phnum * sizeof(Elf64_Phdr),
+				      .align = 8,
+				      .fixed = true});
 	for (size_t i = 0; i < x->m->segments_count; i++) {
 		const GElf_Phdr *p = &x->m->segments[i];
-		put_extent(x, p->p_offset, p->p_filesz, p->p_align, true);
+		put_extent(x, (struct extent){.from = p->p_offset,
+					      .to = p->p_offset + p->p_filesz,
+					      .align = p->p_align,
+					      .fixed = true});
 	}
 
 	for (size_t i = 1; i < x->count; i++) {
@@ -390,7 +398,10 @@ static void gather(struct stripping *x)
 		 * place, and its old bytes are nobody's. */
 		const uint64_t align = s->sh_addralign > 1 ? s->sh_addralign : 1;
 		if (!x->gone[i] && has_bytes(s) && (loaded || !x->bytes[i]))
-			put_extent(x, s->sh_offset, s->sh_size, align, loaded);
+			put_extent(x, (struct extent){.from = s->sh_offset,
+						      .to = s->sh_offset + s->sh_size,
+						      .align = align,
+						      .fixed = loaded});
 	}
 }
 
@@ -413,7 +424,10 @@ static void forget_old_tables(struct stripping *x, const Elf64_Shdr *old)
 {
 	for (size_t i = 1; i < x->count; i++)
 		if (contents_change(x, i) && !(x->sections[i].sh_flags & SHF_ALLOC))
-			put_extent(x, old[i].sh_offset, old[i].sh_size, 1, false);
+			put_extent(x, (struct extent){.from = old[i].sh_offset,
+						      .to = old[i].sh_offset + old[i].sh_size,
+						      .align = 1,
+						      .fixed = false});
 }
 
 static void leave(struct elf_strip *s, const char *why)
@@ -462,7 +476,7 @@ static void strip_sections(struct stripping *x)
 		return leave(s, "it has bytes that belong to no section");
 	x->extents_count = staying;
 	merge(x);
-	add_move(x, 0, 0, x->first, NULL);
+	add_move(x, (struct elf_strip_move){0, 0, x->first, NULL});
 	uint64_t at = lay_out(x);
 	put_tables(x, &at);
 	put_headers(x, at);
@@ -500,11 +514,18 @@ int elf_strip_plan(const struct elf_map *m, unsigned what, struct arena *a, stru
 	return 0;
 }
 
+struct writing {
+	const struct elf_strip *s;
+	int fd;
+	const char *name; /* of the file that is written */
+};
+
 /* Pages of zeros stay unwritten: the file was made longer before. */
-static int write_sparse(int fd, const uint8_t *from, uint64_t len, uint64_t to, const char *name,
-			struct err *e)
+static int write_sparse(const struct writing *w, const struct elf_strip_move *t, struct err *e)
 {
+	const uint8_t *from = w->s->map->data + t->from;
 	const uint64_t page = 4096;
+	uint64_t len = t->len, to = t->to;
 
 	while (len) {
 		uint64_t n = 0;
@@ -516,7 +537,7 @@ static int write_sparse(int fd, const uint8_t *from, uint64_t len, uint64_t to, 
 			n += part;
 		}
 
-		if (n && fs_write_at(fd, from, n, to, name, e) < 0)
+		if (n && fs_write_at(w->fd, from, n, to, w->name, e) < 0)
 			return -1;
 		if (n < len) /* the page that stopped it */
 			n += page;
@@ -530,12 +551,13 @@ static int write_sparse(int fd, const uint8_t *from, uint64_t len, uint64_t to, 
 
 int elf_strip_write(const struct elf_strip *s, int fd, const char *name, struct err *e)
 {
+	const struct writing w = {s, fd, name};
+
 	if (ftruncate(fd, (off_t)s->size) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct elf_strip_move *t = &s->moves[i];
-		if (!t->bytes &&
-		    write_sparse(fd, s->map->data + t->from, t->len, t->to, name, e) < 0)
+		if (!t->bytes && write_sparse(&w, t, e) < 0)
 			return -1;
 	}
 

@@ -103,22 +103,30 @@ static void set_addresses(struct buf *symbols, uint64_t address)
 
 /* Gives a section its place. The dynamic entries, which
  * loaders write to, are in a page of their own in memory. */
-static uint64_t place(struct writing *w, enum section n, Elf64_Word type, Elf64_Xword flags,
-		      uint64_t at)
+static uint64_t place(struct writing *w, enum section n, uint64_t at)
 {
-	static const Elf64_Xword entries[] = {
-		[HASH] = 4, [SYMBOLS] = sizeof(Elf64_Sym), [DYNAMIC] = sizeof(Elf64_Dyn)};
+	static const struct {
+		Elf64_Word type;
+		Elf64_Xword flags, entry;
+	} forms[SECTIONS] = {
+		[HASH] = {SHT_HASH, SHF_ALLOC, 4},
+		[SYMBOLS] = {SHT_DYNSYM, SHF_ALLOC, sizeof(Elf64_Sym)},
+		[STRINGS] = {SHT_STRTAB, SHF_ALLOC, 0},
+		[TEXT] = {SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0},
+		[DYNAMIC] = {SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, sizeof(Elf64_Dyn)},
+		[NAMES] = {SHT_STRTAB, 0, 0},
+	};
 	Elf64_Shdr *h = &w->sections[n];
 
 	for (int i = 0; i < (int)n; i++)
 		h->sh_name += (Elf64_Word)strlen(section_names + h->sh_name) + 1;
-	h->sh_type = type;
-	h->sh_flags = flags;
+	h->sh_type = forms[n].type;
+	h->sh_flags = forms[n].flags;
 	h->sh_addralign = n == NAMES || n == STRINGS ? 1 : 8;
 	h->sh_offset = (at + h->sh_addralign - 1) / h->sh_addralign * h->sh_addralign;
 	h->sh_addr = n == NAMES ? 0 : n == DYNAMIC ? h->sh_offset + PAGE : h->sh_offset;
 	h->sh_size = w->bytes[n].len;
-	h->sh_entsize = n < ARRAY_LEN(entries) ? entries[n] : 0;
+	h->sh_entsize = forms[n].entry;
 	h->sh_link = n == HASH ? SYMBOLS : n == SYMBOLS || n == DYNAMIC ? STRINGS : 0;
 	h->sh_info = n == SYMBOLS; /* the first that is not local */
 	return h->sh_offset + h->sh_size;
@@ -129,10 +137,10 @@ static uint64_t place_all(struct writing *w)
 {
 	uint64_t at = sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr);
 
-	at = place(w, HASH, SHT_HASH, SHF_ALLOC, at);
-	at = place(w, SYMBOLS, SHT_DYNSYM, SHF_ALLOC, at);
-	at = place(w, STRINGS, SHT_STRTAB, SHF_ALLOC, at);
-	at = place(w, TEXT, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, at);
+	at = place(w, HASH, at);
+	at = place(w, SYMBOLS, at);
+	at = place(w, STRINGS, at);
+	at = place(w, TEXT, at);
 	set_addresses(&w->bytes[SYMBOLS], w->sections[TEXT].sh_addr);
 	const Elf64_Dyn all[] = {
 		{DT_SONAME, {1}}, /* the first string */
@@ -144,8 +152,8 @@ static uint64_t place_all(struct writing *w)
 		{DT_NULL, {0}},
 	};
 	buf_add(&w->bytes[DYNAMIC], all, sizeof(all));
-	at = place(w, DYNAMIC, SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, at);
-	return (place(w, NAMES, SHT_STRTAB, 0, at) + 7) / 8 * 8;
+	at = place(w, DYNAMIC, at);
+	return (place(w, NAMES, at) + 7) / 8 * 8;
 }
 
 static void put_headers(const struct elf_stub *s, const struct writing *w, uint64_t sections_at,

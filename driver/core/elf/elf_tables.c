@@ -57,16 +57,16 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 
 /* Symbols that relocations use: enough for an object
  * that exports nothing, whose hash table is empty. */
-static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t size_tag,
-			     uint64_t *count, struct err *e)
+static int count_relocations(const struct elf_map *m, const struct elf_table *t, uint64_t *count,
+			     struct err *e)
 {
-	uint64_t size, offset;
+	struct elf_range table;
 
-	if (elf_map_table(m, table_tag, size_tag, "relocation table", &offset, &size, e) < 0)
+	if (elf_map_table(m, t, &table, e) < 0)
 		return -1;
-	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {
+	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= table.size; i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
-		memcpy(&r, m->data + offset + i, sizeof(r));
+		memcpy(&r, m->data + table.offset + i, sizeof(r));
 		uint64_t symbol = ELF64_R_SYM(r.r_info);
 		if (symbol != 0 && symbol + 1 > *count)
 			*count = symbol + 1;
@@ -95,8 +95,8 @@ int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret
 		if (elf_map_dyn(m, DT_GNU_HASH, &hash) &&
 		    count_gnu_hash(m, hash, &count, &all, e) < 0)
 			return -1;
-		if (!all && (count_relocations(m, DT_RELA, DT_RELASZ, &count, e) < 0 ||
-			     count_relocations(m, DT_JMPREL, DT_PLTRELSZ, &count, e) < 0))
+		if (!all && (count_relocations(m, &ELF_RELA, &count, e) < 0 ||
+			     count_relocations(m, &ELF_JMPREL, &count, e) < 0))
 			return -1;
 	}
 

@@ -21,7 +21,7 @@ enum entry_flags {
 	FLAG_FAMILY = 0x200000, /* sm_100f: this family */
 };
 
-int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, const char *fmt, ...)
+int fatbin_bad(const struct fatbin_file *f, uint64_t offset, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -30,7 +30,7 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	const char *quote = f->name ? "'" : "", *open = *f->member ? " (" : "";
-	return err_set(e, ERR_INTEGRITY, "%s%s%s%s%s%s: %s at offset 0x%llx", quote,
+	return err_set(f->e, ERR_INTEGRITY, "%s%s%s%s%s%s: %s at offset 0x%llx", quote,
 		       f->name ? f->name : "the file", quote, open, f->member, *open ? ")" : "",
 		       text, (unsigned long long)offset);
 }
@@ -58,26 +58,27 @@ void fatbin_add(struct fatbin_file *f, const struct fatbin_entry *entry)
 	b->entries[b->entries_count++] = *entry;
 }
 
-void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t to, size_t first)
+void fatbin_close(struct fatbin_file *f, const struct fatbin_box *box)
 {
 	struct fatbin_boxes *b = f->b;
 
 	b->items = arena_room(f->a, b->items, b->count, &b->cap, 16, sizeof(*b->items));
 	b->items[b->count++] = (struct fatbin_box){.section = f->section,
-						   .from = from,
-						   .body = body,
-						   .to = to,
-						   .first = first,
+						   .from = box->from,
+						   .body = box->body,
+						   .to = box->to,
+						   .first = box->first,
 						   .among = f->among,
-						   .entries = b->entries_count - first};
+						   .entries = b->entries_count - box->first};
 }
 
 /* Reads an entry whose complete header is inside the container. */
-static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable,
-		      uint64_t *ret_next, struct err *e)
+/* The entry at f->at, which is then behind it. */
+static int read_entry(struct fatbin_file *f, uint64_t end)
 {
+	const uint64_t at = f->at;
 	struct fatbin_entry entry = {
-		.relocatable = relocatable, .member = f->member, .container = f->b->count};
+		.relocatable = f->relocatable, .member = f->member, .container = f->b->count};
 	uint32_t header = (uint32_t)fatbin_number(f, at + 4, 4),
 		 packed = (uint32_t)fatbin_number(f, at + 16, 4),
 		 sm = (uint32_t)fatbin_number(f, at + 28, 4);
@@ -85,19 +86,17 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 		 raw = fatbin_number(f, at + 56, 8);
 
 	if (header < ENTRY_HEADER || header > end - at)
-		return fatbin_bad(f, at + 4, e, "a GPU code entry has a header of %u bytes",
-				  header);
+		return fatbin_bad(f, at + 4, "a GPU code entry has a header of %u bytes", header);
 	if (padded > end - at - header)
-		return fatbin_bad(f, at + 8, e,
-				  "a GPU code entry of %llu bytes leaves its container",
+		return fatbin_bad(f, at + 8, "a GPU code entry of %llu bytes leaves its container",
 				  (unsigned long long)padded);
 	if (packed > padded)
-		return fatbin_bad(f, at + 16, e, "a GPU code entry of %u bytes has room for %llu",
+		return fatbin_bad(f, at + 16, "a GPU code entry of %u bytes has room for %llu",
 				  packed, (unsigned long long)padded);
 	if (sm > 9999)
-		return fatbin_bad(f, at + 28, e, "a GPU code entry for target %u", sm);
+		return fatbin_bad(f, at + 28, "a GPU code entry for target %u", sm);
 	if ((flags & FLAG_LZ4) && (flags & FLAG_ZSTD))
-		return fatbin_bad(f, at + 40, e, "a GPU code entry that is compressed in two ways");
+		return fatbin_bad(f, at + 40, "a GPU code entry that is compressed in two ways");
 	entry.number = (unsigned)fatbin_number(f, at, 2);
 	entry.kind = known_kind(entry.number);
 	entry.packing = flags & FLAG_ZSTD  ? FATBIN_ZSTD
@@ -113,64 +112,62 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 		 flags & FLAG_FAMILY ? "f"
 		 : flags & FLAG_ARCH ? "a"
 				     : "");
-	*ret_next = at + header + padded;
+	f->at = at + header + padded;
 	fatbin_add(f, &entry);
 	return 0;
 }
 
-static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable,
-			  uint64_t *ret_next, struct err *e)
+static int read_container(struct fatbin_file *f, uint64_t limit)
 {
+	const uint64_t at = f->at;
+
 	if (limit - at < CONTAINER_HEADER)
-		return fatbin_bad(f, at, e, "a fat binary ends within its header");
+		return fatbin_bad(f, at, "a fat binary ends within its header");
 	unsigned version = (unsigned)fatbin_number(f, at + 4, 2),
 		 header = (unsigned)fatbin_number(f, at + 6, 2);
 	uint64_t size = fatbin_number(f, at + 8, 8);
 	if (version != 1 || header < CONTAINER_HEADER)
-		return fatbin_bad(f, at + 4, e,
-				  "a fat binary of version %u with a header of %u bytes", version,
-				  header);
+		return fatbin_bad(f, at + 4, "a fat binary of version %u with a header of %u bytes",
+				  version, header);
 	if (header > limit - at || size > limit - at - header)
-		return fatbin_bad(f, at + 8, e, "a fat binary of %llu bytes leaves its section",
+		return fatbin_bad(f, at + 8, "a fat binary of %llu bytes leaves its section",
 				  (unsigned long long)size);
 	uint64_t end = at + header + size;
 	size_t first = f->b->entries_count;
-	for (uint64_t next = at + header; next < end;) {
-		if (end - next < ENTRY_HEADER)
-			return fatbin_bad(f, next, e, "a GPU code entry ends within its header");
-		if (read_entry(f, next, end, relocatable, &next, e) < 0)
+	for (f->at = at + header; f->at < end;) {
+		if (end - f->at < ENTRY_HEADER)
+			return fatbin_bad(f, f->at, "a GPU code entry ends within its header");
+		if (read_entry(f, end) < 0)
 			return -1;
 	}
 
-	fatbin_close(f, at, at + header, end, first);
-	*ret_next = end;
+	fatbin_close(f, &(struct fatbin_box){
+				.from = at, .body = at + header, .to = end, .first = first});
 	return 0;
 }
 
-int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable,
-		      struct err *e)
+int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end)
 {
-	while (at < end) {
-		if (f->data[at] == 0) { /* what pads them to their alignment */
-			at++;
+	for (f->at = at; f->at < end;) {
+		if (f->data[f->at] == 0) { /* what pads them to their alignment */
+			f->at++;
 			continue;
 		}
 
-		if (end - at < 4 || fatbin_number(f, at, 4) != CONTAINER_MAGIC)
-			return fatbin_bad(f, at, e, "not a fat binary where one must be");
-		if (read_container(f, at, end, relocatable, &at, e) < 0)
+		if (end - f->at < 4 || fatbin_number(f, f->at, 4) != CONTAINER_MAGIC)
+			return fatbin_bad(f, f->at, "not a fat binary where one must be");
+		if (read_container(f, end) < 0)
 			return -1;
 	}
 
 	return 0;
 }
 
-int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
+int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end)
 {
 	for (; at < end; at += WRAPPER_BYTES) {
 		if (end - at < WRAPPER_BYTES || fatbin_number(f, at, 4) != WRAPPER_MAGIC)
-			return fatbin_bad(f, at, e,
-					  "not a record of a fat binary where one must be");
+			return fatbin_bad(f, at, "not a record of a fat binary where one must be");
 	}
 
 	return 0;
@@ -286,23 +283,22 @@ bool fatbin_library_name(const char *name)
 	return path_has_suffix(base, ".so") || strstr(base, ".so.");
 }
 
-int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a,
-		     struct fatbin_summary *ret, struct err *e)
+int fatbin_summarize(const struct file_bytes *in, struct arena *a, struct fatbin_summary *ret,
+		     struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct fatbin_summary s = {0};
 	struct summing c = {.s = &s, .a = a};
-	struct fatbin_entry *entries;
-	size_t count;
+	struct fatbin_entries all;
 
-	if (fatbin_scan(data, size, name, &scratch, &entries, &count, e) < 0)
+	if (fatbin_scan(in, &scratch, &all, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < all.count; i++) {
 		char inside[16];
-		if (fatbin_inside(data, size, name, &entries[i], inside, e) < 0)
+		if (fatbin_inside(in, &all.items[i], inside, e) < 0)
 			return -1;
-		add(&c, &entries[i], inside);
-		if (i + 1 == count || entries[i + 1].container != entries[i].container)
+		add(&c, &all.items[i], inside);
+		if (i + 1 == all.count || all.items[i + 1].container != all.items[i].container)
 			close_container(&c);
 	}
 

@@ -28,16 +28,21 @@ struct fatbin_entry {
 	size_t container;   /* index of the fat binary in the file */
 };
 
+struct fatbin_entries {
+	struct fatbin_entry *items;
+	size_t count;
+};
+
 /* fatbin_scan: the entries in a file's bytes, in order; a file without GPU code has none.
  * ERR_INTEGRITY "'name': what is wrong at which offset" (NULL: "the file"). */
-int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a,
-		struct fatbin_entry **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+int fatbin_scan(const struct file_bytes *in, struct arena *a, struct fatbin_entries *ret,
+		struct err *e) MUST_CHECK;
 
 /* fatbin_inside: the target that an entry's contents name (flags of a cubin, .target of PTX), "" if
  * none; a newer cubin says "90" for "90a". Only the beginning is unpacked; ERR_INTEGRITY if that
  * fails. */
-int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry,
-		  char ret[16], struct err *e) MUST_CHECK;
+int fatbin_inside(const struct file_bytes *in, const struct fatbin_entry *entry, char ret[16],
+		  struct err *e) MUST_CHECK;
 
 /* fatbin_text: whether a file's bytes are PTX as text, and its target as an entry. */
 bool fatbin_text(const void *data, size_t size, struct fatbin_entry *ret);
@@ -70,8 +75,8 @@ struct fatbin_summary {
 
 /* fatbin_summarize: what a file's bytes hold, contents compared with headers; errors as
  * fatbin_scan. */
-int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a,
-		     struct fatbin_summary *ret, struct err *e) MUST_CHECK;
+int fatbin_summarize(const struct file_bytes *in, struct arena *a, struct fatbin_summary *ret,
+		     struct err *e) MUST_CHECK;
 /* fatbin_name: "cubin sm_90a". */
 char *fatbin_name(const struct fatbin_count *c, struct arena *a);
 /* fatbin_target_cmp: by number, then without letter before "a" before "f". */
@@ -94,12 +99,20 @@ struct fatbin_wanted {
 	size_t alone_count;
 };
 
-/* fatbin_choose: of the images of one fat binary those that the driver would load on one of the
- * GPUs: cubins of its own number, else of the highest lower one of its line ("a" on that chip
- * alone); where no cubin runs, or PTX is wanted, the highest PTX, and intermediate code where
- * neither is. Kinds that are not known stay. runs[g]: something runs on GPU g; may be NULL. */
-void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
-		   bool *keep, bool *runs);
+/* The images of one fat binary, and what is chosen of them. */
+struct fatbin_choice {
+	const struct fatbin_entry *entries;
+	size_t count;
+	const struct fatbin_wanted *w;
+	bool *keep; /* one for each entry */
+	bool *runs; /* one for each GPU: something runs on it; may be NULL */
+};
+
+/* fatbin_choose: keeps those that the driver would load on one of the GPUs: cubins of its own
+ * number, else of the highest lower one of its line ("a" on that chip alone); where no cubin runs,
+ * or PTX is wanted, the highest PTX, and intermediate code where neither is. Kinds that are not
+ * known stay. */
+void fatbin_choose(const struct fatbin_choice *c);
 
 /* fatbin_runs: whether one of the images runs on a GPU: its binary code, or PTX or intermediate
  * code compiled for it. fatbin_runs_ptx: its PTX alone. */

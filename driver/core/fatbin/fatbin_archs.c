@@ -35,8 +35,7 @@ static size_t archs_at(const char *text, size_t room, struct fatbin_entry *entri
 	return count > 1 ? at : 0;
 }
 
-static void read_section(const struct elf_map *m, const Elf64_Shdr *s, struct arena *a,
-			 struct fatbin_archs **items, size_t *count, size_t *cap)
+static void read_section(const struct elf_map *m, const Elf64_Shdr *s, struct fatbin_archs_list *l)
 {
 	const char *text = (const char *)m->data + s->sh_offset, *end = text + s->sh_size;
 	struct fatbin_archs found;
@@ -45,30 +44,28 @@ static void read_section(const struct elf_map *m, const Elf64_Shdr *s, struct ar
 		found.len = archs_at(at, (size_t)(end - at), found.entries, &found.count);
 		found.at = (uint64_t)((const uint8_t *)at - m->data);
 		if (found.len) {
-			*items = arena_room(a, *items, *count, cap, 2, sizeof(**items));
-			(*items)[(*count)++] = found;
+			l->items = arena_room(l->arena, l->items, l->count, &l->cap, 2,
+					      sizeof(*l->items));
+			l->items[l->count++] = found;
 		}
 
 		at += found.len ? found.len : 3;
 	}
 }
 
-int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret,
-		      size_t *ret_count, struct err *e)
+int fatbin_archs_find(const struct elf_map *m, struct fatbin_archs_list *ret, struct err *e)
 {
 	Elf64_Shdr *sections;
-	size_t sections_count, cap = 0;
+	size_t sections_count;
 
-	*ret = NULL;
-	*ret_count = 0;
 	if (strncmp(path_base(m->name), "libtorch_", strlen("libtorch_")) != 0)
 		return 0;
-	if (elf_sections(m, a, &sections, &sections_count, e) < 0)
+	if (elf_sections(m, ret->arena, &sections, &sections_count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sections_count; i++) {
 		const char *name = elf_section_name(m, sections, sections_count, i);
 		if (sections[i].sh_type == SHT_PROGBITS && strcmp(name, ".rodata") == 0)
-			read_section(m, &sections[i], a, ret, ret_count, &cap);
+			read_section(m, &sections[i], ret);
 	}
 
 	return 0;

@@ -14,32 +14,46 @@ enum fatbin_section fatbin_section(const char *name)
 	return FATBIN_NONE;
 }
 
-static struct fatbin_file file_of(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a)
+/* A library, and the boxes that are found in it. */
+struct boxing {
+	const struct elf_map *m;
+	struct fatbin_boxes *b;
+	struct arena *a;
+};
+
+static struct fatbin_file file_of(const struct boxing *x, struct err *e)
 {
-	return (struct fatbin_file){
-		.data = m->data, .size = m->size, .name = m->name, .member = "", .b = b, .a = a};
+	return (struct fatbin_file){.data = x->m->data,
+				    .size = x->m->size,
+				    .name = x->m->name,
+				    .member = "",
+				    .b = x->b,
+				    .a = x->a,
+				    .e = e};
 }
 
 /* The section's bytes must be loaded without gaps, or pointers into it would mean others. */
-static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i,
-			struct err *e)
+static int read_section(const struct boxing *x, size_t i, struct err *e)
 {
+	const struct elf_map *m = x->m;
+	const struct fatbin_boxes *b = x->b;
 	const Elf64_Shdr *s = &b->sections[i];
 	enum fatbin_section kind =
 		fatbin_section(elf_section_name(m, b->sections, b->sections_count, i));
-	struct fatbin_file f = file_of(m, b, a);
+	struct fatbin_file f = file_of(x, e);
 	uint64_t offset, room;
 
 	f.section = i;
 	f.among = kind == FATBIN_AMONG;
+	f.relocatable = kind == FATBIN_RELOCATABLE;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset ||
 	    room < s->sh_size)
 		return elf_map_bad(m, s->sh_offset, e,
 				   "the section of GPU code is not loaded as it is in the file");
 	const uint64_t aligned = (s->sh_offset + 7) & ~7ULL, end = s->sh_offset + s->sh_size;
 	if (f.among)
-		return aligned < end ? fatbin_search(&f, aligned, end, e) : 0;
-	return fatbin_containers(&f, s->sh_offset, end, kind == FATBIN_RELOCATABLE, e);
+		return aligned < end ? fatbin_search(&f, aligned, end) : 0;
+	return fatbin_containers(&f, s->sh_offset, end);
 }
 
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m,
@@ -65,11 +79,11 @@ struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_
 	return &b->items[low];
 }
 
-static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
-			 uint64_t value, uint64_t at, uint64_t where)
+static void take_pointer(const struct boxing *x, uint64_t value, uint64_t at, uint64_t where)
 {
+	struct fatbin_boxes *b = x->b;
 	bool start;
-	struct fatbin_box *box = fatbin_box_at(b, m, value, &start);
+	struct fatbin_box *box = fatbin_box_at(b, x->m, value, &start);
 
 	if (!box)
 		return;
@@ -78,7 +92,7 @@ static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct
 		return;
 	}
 
-	b->pointers = arena_room(a, b->pointers, b->pointers_count, &b->pointers_cap, 512,
+	b->pointers = arena_room(x->a, b->pointers, b->pointers_count, &b->pointers_cap, 512,
 				 sizeof(*b->pointers));
 	b->pointers[b->pointers_count++] =
 		(struct fatbin_pointer){at, where, (size_t)(box - b->items)};
@@ -92,59 +106,60 @@ static uint64_t number_at(const struct elf_map *m, uint64_t offset)
 	return v;
 }
 
-static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a,
-		     struct err *e)
+static int read_rela(const struct boxing *x, struct err *e)
 {
+	const struct elf_map *m = x->m;
 	const unsigned relative =
 		m->header.e_machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
-	uint64_t table, size, where, room;
+	struct elf_range table;
+	uint64_t where, room;
 
-	if (elf_map_table(m, DT_RELA, DT_RELASZ, "relocation table", &table, &size, e) < 0)
+	if (elf_map_table(m, &ELF_RELA, &table, e) < 0)
 		return -1;
-	for (uint64_t i = 0; size - i >= sizeof(Elf64_Rela); i += sizeof(Elf64_Rela)) {
+	for (uint64_t i = 0; table.size - i >= sizeof(Elf64_Rela); i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
-		memcpy(&r, m->data + table + i, sizeof(r));
+		memcpy(&r, m->data + table.offset + i, sizeof(r));
 		if (ELF64_R_TYPE(r.r_info) != relative)
 			continue;
 		/* Some linkers also write the address where the relocation writes it. */
 		bool in_place = elf_map_find(m, r.r_offset, &where, &room) &&
 				room >= sizeof(uint64_t) &&
 				number_at(m, where) == (uint64_t)r.r_addend;
-		take_pointer(b, m, a, (uint64_t)r.r_addend,
-			     table + i + offsetof(Elf64_Rela, r_addend), in_place ? where : 0);
+		const uint64_t at = table.offset + i + offsetof(Elf64_Rela, r_addend);
+		take_pointer(x, (uint64_t)r.r_addend, at, in_place ? where : 0);
 	}
 
 	return 0;
 }
 
-static void take_place(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a,
-		       uint64_t address)
+static void take_place(const struct boxing *x, uint64_t address)
 {
+	const struct elf_map *m = x->m;
 	uint64_t where, room;
 	if (elf_map_find(m, address, &where, &room) && room >= sizeof(uint64_t))
-		take_pointer(b, m, a, number_at(m, where), where, 0);
+		take_pointer(x, number_at(m, where), where, 0);
 }
 
 /* An address, or a bit for each of the 63 places behind the last one. */
-static int read_relr(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a,
-		     struct err *e)
+static int read_relr(const struct boxing *x, struct err *e)
 {
-	uint64_t table, size, next = 0;
+	const struct elf_map *m = x->m;
+	struct elf_range table;
+	uint64_t next = 0;
 
-	if (elf_map_table(m, DT_RELR, DT_RELRSZ, "table of relative relocations", &table, &size,
-			  e) < 0)
+	if (elf_map_table(m, &ELF_RELR, &table, e) < 0)
 		return -1;
-	for (uint64_t i = 0; size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
-		uint64_t v = number_at(m, table + i);
+	for (uint64_t i = 0; table.size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+		uint64_t v = number_at(m, table.offset + i);
 		if ((v & 1) == 0) {
-			take_place(m, b, a, v);
+			take_place(x, v);
 			next = v + sizeof(uint64_t);
 			continue;
 		}
 
 		for (unsigned bit = 1; bit < 64; bit++)
 			if (v >> bit & 1)
-				take_place(m, b, a, next + (bit - 1) * sizeof(uint64_t));
+				take_place(x, next + (bit - 1) * sizeof(uint64_t));
 		next += 63 * sizeof(uint64_t);
 	}
 
@@ -318,7 +333,7 @@ const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 		const uint64_t end = s->sh_offset + s->sh_size, at = (s->sh_offset + 7) & ~7ULL;
 		const bool data = (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR);
 		const size_t before = ret->count;
-		struct fatbin_file f = file_of(m, ret, a);
+		struct fatbin_file f = file_of(&(struct boxing){m, ret, a}, ERR_IGNORED);
 		const enum fatbin_section kind = fatbin_section(name);
 		/* A section of large data without fat binaries may have cubins all the same. */
 		const bool bare = kind == FATBIN_AMONG && !section_has_boxes(b, i);
@@ -326,7 +341,7 @@ const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 			continue;
 		if (kind != FATBIN_NONE && !bare)
 			continue;
-		(void)!fatbin_search(&f, at, end, ERR_IGNORED);
+		(void)!fatbin_search(&f, at, end);
 		find_cubins(&f, before, at, end);
 		if (!first && ret->count > before)
 			first = name;
@@ -364,6 +379,7 @@ int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		      struct err *e)
 {
 	struct fatbin_boxes b = {0};
+	const struct boxing x = {m, &b, a};
 
 	if (elf_sections(m, a, &b.sections, &b.sections_count, e) < 0)
 		return -1;
@@ -372,13 +388,13 @@ int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		bool code = fatbin_section(elf_section_name(m, b.sections, b.sections_count, i)) !=
 			    FATBIN_NONE;
 		bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_type == SHT_PROGBITS && s->sh_size;
-		if (code && loaded && read_section(m, &b, a, i, e) < 0)
+		if (code && loaded && read_section(&x, i, e) < 0)
 			return -1;
 	}
 
-	struct fatbin_file bare = file_of(m, &b, a);
+	struct fatbin_file bare = file_of(&x, e);
 	bare.among = true; /* without sections, GPU code and data look alike: found code stays */
-	if (!b.sections_count && fatbin_search(&bare, 0, m->size, e) < 0)
+	if (!b.sections_count && fatbin_search(&bare, 0, m->size) < 0)
 		return -1;
 	if (b.sections_count && b.count)
 		array_sort(b.items, b.count, sizeof(*b.items), number_cmp);
@@ -392,12 +408,13 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		      struct err *e)
 {
 	struct fatbin_boxes b;
+	const struct boxing x = {m, &b, a};
 
 	if (fatbin_boxes_find(m, a, &b, e) < 0)
 		return -1;
 	if (b.sections_count && b.count) {
-		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 ||
-		    read_relr(m, &b, a, e) < 0 || read_symbols(m, &b, e) < 0)
+		if (check_order(m, &b, e) < 0 || read_rela(&x, e) < 0 || read_relr(&x, e) < 0 ||
+		    read_symbols(m, &b, e) < 0)
 			return -1;
 		read_code(m, &b);
 	}

@@ -30,7 +30,7 @@ static void choose(struct planning *p)
 		const struct fatbin_entry *entries = p->b.entries + box->first;
 		bool *keep = arena_array(p->a, box->entries + 1, sizeof(*keep));
 		struct placed *to = &p->placed[i];
-		fatbin_choose(entries, box->entries, p->w, keep, runs);
+		fatbin_choose(&(struct fatbin_choice){entries, box->entries, p->w, keep, runs});
 		out->filled += box->entries > 0;
 		for (size_t g = 0; g < p->w->count; g++)
 			out->runs[g] += runs[g];
@@ -222,7 +222,7 @@ static void shorten_archs(struct planning *p, const struct fatbin_archs *archs)
 	const char *text = (const char *)p->m->data + archs->at;
 	char *now = arena_alloc(p->a, archs->len + 2), *end = now;
 
-	fatbin_choose(archs->entries, archs->count, p->w, keep, NULL);
+	fatbin_choose(&(struct fatbin_choice){archs->entries, archs->count, p->w, keep, NULL});
 	for (size_t i = 0; i < archs->count; i++)
 		if (keep[i]) {
 			const struct fatbin_entry *word = &archs->entries[i];
@@ -241,13 +241,12 @@ static void shorten_archs(struct planning *p, const struct fatbin_archs *archs)
 
 static int find_archs(struct planning *p, struct err *e)
 {
-	struct fatbin_archs *archs;
-	size_t count;
+	struct fatbin_archs_list l = {.arena = p->a};
 
-	if (fatbin_archs_find(p->m, p->a, &archs, &count, e) < 0)
+	if (fatbin_archs_find(p->m, &l, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		shorten_archs(p, &archs[i]);
+	for (size_t i = 0; i < l.count; i++)
+		shorten_archs(p, &l.items[i]);
 	return 0;
 }
 
@@ -322,40 +321,37 @@ bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count,
 
 /* Keeps all of one kind with the highest number that runs: the driver chooses between 90 and 90a.
  * Returns the number, 0 if nothing runs. */
-static unsigned keep_best(const struct fatbin_entry *entries, size_t count,
-			  const struct fatbin_wanted *w, enum fatbin_kind kind, unsigned gpu,
-			  bool *keep)
+static unsigned keep_best(const struct fatbin_choice *c, enum fatbin_kind kind, unsigned gpu)
 {
 	unsigned best = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		const unsigned number = gpu_code_parse(entries[i].target).number;
-		if (image_runs(w, &entries[i], kind, gpu) && number > best)
+	for (size_t i = 0; i < c->count; i++) {
+		const unsigned number = gpu_code_parse(c->entries[i].target).number;
+		if (image_runs(c->w, &c->entries[i], kind, gpu) && number > best)
 			best = number;
 	}
 
-	for (size_t i = 0; i < count && best; i++) {
-		const bool highest = gpu_code_parse(entries[i].target).number == best;
-		keep[i] = keep[i] || (highest && image_runs(w, &entries[i], kind, gpu));
+	for (size_t i = 0; i < c->count && best; i++) {
+		const bool highest = gpu_code_parse(c->entries[i].target).number == best;
+		c->keep[i] = c->keep[i] || (highest && image_runs(c->w, &c->entries[i], kind, gpu));
 	}
 
 	return best;
 }
 
-void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
-		   bool *keep, bool *runs)
+void fatbin_choose(const struct fatbin_choice *c)
 {
-	for (size_t i = 0; i < count; i++)
-		keep[i] = entries[i].kind == FATBIN_OTHER;
-	for (size_t g = 0; g < w->count; g++) {
-		unsigned gpu = w->gpus[g].number, cubin, ptx = 0, lto = 0;
-		cubin = keep_best(entries, count, w, FATBIN_CUBIN, gpu, keep);
-		bool sure = cubin == gpu || (cubin && !is_alone(w, gpu));
-		if (!sure || w->gpus[g].ptx)
-			ptx = keep_best(entries, count, w, FATBIN_PTX, gpu, keep);
+	for (size_t i = 0; i < c->count; i++)
+		c->keep[i] = c->entries[i].kind == FATBIN_OTHER;
+	for (size_t g = 0; g < c->w->count; g++) {
+		unsigned gpu = c->w->gpus[g].number, cubin, ptx = 0, lto = 0;
+		cubin = keep_best(c, FATBIN_CUBIN, gpu);
+		bool sure = cubin == gpu || (cubin && !is_alone(c->w, gpu));
+		if (!sure || c->w->gpus[g].ptx)
+			ptx = keep_best(c, FATBIN_PTX, gpu);
 		if (!cubin && !ptx)
-			lto = keep_best(entries, count, w, FATBIN_LTO, gpu, keep);
-		if (runs)
-			runs[g] = cubin || ptx || lto;
+			lto = keep_best(c, FATBIN_LTO, gpu);
+		if (c->runs)
+			c->runs[g] = cubin || ptx || lto;
 	}
 }

@@ -81,35 +81,34 @@ static bool has_section(const struct elf_map *m, const struct fatbin_boxes *b)
 	return false;
 }
 
-int fatbin_look_data(const void *data, size_t size, const char *name, struct arena *a,
-		     struct fatbin_look *ret, struct err *e)
+int fatbin_look_data(const struct file_bytes *in, struct arena *a, struct fatbin_look *ret,
+		     struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m = {0};
 	AUTO_ARENA struct arena scratch = {0};
-	struct fatbin_look l = {.name = arena_strdup(a, name)};
+	struct fatbin_look l = {.name = arena_strdup(a, in->name)};
 	struct fatbin_boxes b, others = {0};
-	struct fatbin_archs *archs;
-	size_t archs_count, others_containers;
+	struct fatbin_archs_list archs = {.arena = &scratch};
+	size_t others_containers;
 
-	if (!is_elf(data, size)) { /* text that links libraries, other machines' files */
+	if (!is_elf(in->data, in->size)) { /* text that links libraries, other machines' files */
 		*ret = l;
 		return 0;
 	}
 
-	if (elf_map_memory(data, size, name, &m, e) < 0 ||
-	    fatbin_boxes_find(&m, &scratch, &b, e) < 0 ||
-	    fatbin_archs_find(&m, &scratch, &archs, &archs_count, e) < 0)
+	if (elf_map_memory(in, &m, e) < 0 || fatbin_boxes_find(&m, &scratch, &b, e) < 0 ||
+	    fatbin_archs_find(&m, &archs, e) < 0)
 		return -1;
 	l.groups = group(&b, a, &l.groups_count, &l.containers);
 	l.code = b.count || has_section(&m, &b);
-	l.used = l.code || strncmp(path_base(name), "libtorch_", strlen("libtorch_")) == 0;
+	l.used = l.code || strncmp(path_base(in->name), "libtorch_", strlen("libtorch_")) == 0;
 	if (b.count)
 		(void)fatbin_elsewhere(&b, &m, &scratch, &others);
 	l.others = group(&others, a, &l.others_count, &others_containers);
-	if (archs_count) {
-		l.listed_count = archs[0].count;
-		l.listed = arena_array(a, archs[0].count, sizeof(*l.listed));
-		memcpy(l.listed, archs[0].entries, archs[0].count * sizeof(*l.listed));
+	if (archs.count) {
+		l.listed_count = archs.items[0].count;
+		l.listed = arena_array(a, archs.items[0].count, sizeof(*l.listed));
+		memcpy(l.listed, archs.items[0].entries, archs.items[0].count * sizeof(*l.listed));
 	}
 
 	*ret = l;

@@ -26,8 +26,8 @@ struct fatbin_look {
 
 /* fatbin_look_data: of a file's bytes, which may go afterwards; one that is not a 64-bit
  * little-endian ELF file has nothing. ERR_INTEGRITY for malformed sections and fat binaries. */
-int fatbin_look_data(const void *data, size_t size, const char *name, struct arena *a,
-		     struct fatbin_look *ret, struct err *e) MUST_CHECK;
+int fatbin_look_data(const struct file_bytes *in, struct arena *a, struct fatbin_look *ret,
+		     struct err *e) MUST_CHECK;
 /* fatbin_look_runs: how many of its fat binaries have code for a GPU; *ret_others: whether other
  * sections have some; may be NULL. */
 size_t fatbin_look_runs(const struct fatbin_look *l, const struct fatbin_wanted *w, unsigned gpu,

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/fatbin/fatbin.h"
 
+struct fatbin_box;
 struct fatbin_boxes;
 
 struct fatbin_file {
@@ -13,6 +14,10 @@ struct fatbin_file {
 	struct arena *a;
 	size_t section; /* of the boxes */
 	bool among;
+	bool relocatable;           /* what is read now is code of __nv_relfatbin */
+	uint64_t at;                /* where fatbin_containers reads */
+	uint64_t names, names_size; /* the long names of a static archive */
+	struct err *e;              /* what all of these set on failure */
 };
 
 /* fatbin_count_for: the count of what an entry is, added where it is the first.
@@ -23,19 +28,18 @@ int fatbin_count_cmp(const void *a, const void *b);
 /* fatbin_number: reads a little-endian number; the caller has checked that it is inside. */
 uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes);
 /* fatbin_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
-int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+int fatbin_bad(const struct fatbin_file *f, uint64_t offset, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* fatbin_containers: the fat binaries of a section, one after the other, with zeros between.
  * fatbin_wrappers: checks the records by which a program hands them to the runtime. */
-int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable,
-		      struct err *e) MUST_CHECK;
-int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
+int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end) MUST_CHECK;
+int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end) MUST_CHECK;
 /* fatbin_search: fat binaries among other data, found by how they begin. */
-int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
+int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end) MUST_CHECK;
 bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end);
-/* fatbin_add: an entry. fatbin_close: the box of those from `first` on. */
+/* fatbin_add: an entry. fatbin_close: the box of those from box->first on; sets the rest of it. */
 void fatbin_add(struct fatbin_file *f, const struct fatbin_entry *entry);
-void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t to, size_t first);
+void fatbin_close(struct fatbin_file *f, const struct fatbin_box *box);
 
 /* The fat binaries of a library with all that points to them. */
 enum fatbin_section { FATBIN_NONE, FATBIN_LINKED, FATBIN_RELOCATABLE, FATBIN_AMONG };
@@ -99,9 +103,15 @@ struct fatbin_archs {
 	size_t count;
 };
 
+struct fatbin_archs_list {
+	struct fatbin_archs *items;
+	size_t count, cap;
+	struct arena *arena; /* of the items */
+};
+
 /* fatbin_archs_find: in a library called libtorch_*; ERR_INTEGRITY for malformed sections. */
-int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret,
-		      size_t *ret_count, struct err *e) MUST_CHECK;
+int fatbin_archs_find(const struct elf_map *m, struct fatbin_archs_list *ret,
+		      struct err *e) MUST_CHECK;
 
 /* fatbin_box_at: the one that holds an address; *ret_start: it is its first byte. NULL: none
  * does. */

@@ -18,7 +18,7 @@ static int same_box(const struct proving *p, const struct fatbin_box *old,
 	bool *keep = arena_array(p->a, old->entries + 1, sizeof(*keep));
 	size_t n = 0;
 
-	fatbin_choose(from, old->entries, p->w, keep, NULL);
+	fatbin_choose(&(struct fatbin_choice){from, old->entries, p->w, keep, NULL});
 	for (size_t i = 0; i < old->entries; i++) {
 		if (!keep[i] && !old->whole)
 			continue;
@@ -262,7 +262,7 @@ int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd,
 	AUTO_MAPPING struct fs_mapping written = {0};
 	struct fatbin_file_cut f = {.name = name};
 
-	if (elf_map_memory(file->data, file->size, name, &before, e) < 0)
+	if (elf_map_memory(&(struct file_bytes){file->data, file->size, name}, &before, e) < 0)
 		return err_wrap(e, "%s", name);
 	/* The report outlives the plan, whose patches may be many. */
 	struct elf_cut cut = {.map = &before, .a = a};
@@ -275,7 +275,8 @@ int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd,
 	f.marks = elf_cut_marks(&cut, a, &f.marks_count);
 	if (f.changed && fd >= 0) {
 		if (elf_cut_write(&cut, fd, name, e) < 0 || fs_map_fd(fd, name, &written, e) < 0 ||
-		    elf_map_memory(written.data, written.size, name, &after, e) < 0)
+		    elf_map_memory(&(struct file_bytes){written.data, written.size, name}, &after,
+				   e) < 0)
 			return -1;
 		if (fatbin_cut_prove(&before, &after, w, &f.cut, e) < 0)
 			return err_wrap(e, "the slimmed file is not equivalent and is not used");

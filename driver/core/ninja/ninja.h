@@ -29,8 +29,8 @@ struct ninja_log {
 
 /* ninja_log_parse: ERR_INTEGRITY names `name` when the first line is not that of a supported
  * version. Strings live in the arena. */
-int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a,
-		    struct ninja_log *ret, struct err *e) MUST_CHECK;
+int ninja_log_parse(const struct file_bytes *in, struct arena *a, struct ninja_log *ret,
+		    struct err *e) MUST_CHECK;
 
 /* ninja_log_read: like ninja_log_parse, for a file below `top`. */
 int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret,

@@ -61,21 +61,22 @@ bool ninja_is_wait(const char *output)
 	return strncmp(output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) == 0;
 }
 
-int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a,
-		    struct ninja_log *ret, struct err *e)
+int ninja_log_parse(const struct file_bytes *in, struct arena *a, struct ninja_log *ret,
+		    struct err *e)
 {
 	struct ninja_log log = {0};
-	const char *end = text + len, *line = len ? memchr(text, '\n', len) : NULL;
+	const char *text = in->data, *end = text + in->size,
+		   *line = in->size ? memchr(text, '\n', in->size) : NULL;
 	uint64_t version;
 	size_t prefix = strlen(HEADER), cap = 0;
 
 	if (!line || (size_t)(line - text) < prefix || memcmp(text, HEADER, prefix) != 0 ||
 	    !take_number(text + prefix, line, 10, 1000, &version))
-		return err_set(e, ERR_INTEGRITY, "%s:1: not a ninja log", name);
+		return err_set(e, ERR_INTEGRITY, "%s:1: not a ninja log", in->name);
 	if (version < OLDEST || version > NEWEST)
 		return err_set(e, ERR_INTEGRITY,
-			       "%s:1: ninja log version %u is not supported (%d to %d are)", name,
-			       (unsigned)version, OLDEST, NEWEST);
+			       "%s:1: ninja log version %u is not supported (%d to %d are)",
+			       in->name, (unsigned)version, OLDEST, NEWEST);
 	log.version = (unsigned)version;
 	for (line++; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
@@ -100,8 +101,9 @@ int ninja_log_read(const char *top, const char *rel, struct arena *a, struct nin
 
 	return fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0
 		       ? -1
-		       : ninja_log_parse(buf_cstr(&text), text.len, path_join(a, top, rel), a, ret,
-					 e);
+		       : ninja_log_parse(&(struct file_bytes){buf_cstr(&text), text.len,
+							      path_join(a, top, rel)},
+					 a, ret, e);
 }
 
 struct find_logs {

@@ -30,12 +30,13 @@ struct ninja_piece {
 struct ninja_pieces {
 	struct ninja_piece *items;
 	size_t count, cap;
+	struct arena *arena; /* of the items */
 };
 
 /* ninja_split: the statements of a text, without what an earlier run added; `o` weighs the compiled
  * outputs. Errors as ninja_text's. */
-int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o,
-		struct arena *a, struct ninja_pieces *ret, struct err *e) MUST_CHECK;
+int ninja_split(const struct file_bytes *in, const struct ninja_options *o,
+		struct ninja_pieces *ret, struct err *e) MUST_CHECK;
 /* ninja_take_word: one word of a build statement into `out`, without escapes and joined lines; it
  * ends before a blank, ':' or '|'. *ret_plain: it holds no variable (those stay as written) and no
  * NUL. Both functions give where they stopped. */

@@ -312,6 +312,8 @@ static size_t own_head_len(const char *head, size_t len)
 /* ---- the statements ---- */
 
 struct reader {
+	const char *text;
+	const struct ninja_options *o;
 	const char *name;
 	const char *at, *end;
 	struct arena *arena;
@@ -390,18 +392,17 @@ static bool has_own_pool(const struct ninja_piece *piece)
 	return false;
 }
 
-static int bad(const struct reader *r, const char *text, const char *at, const char *why,
-	       struct err *e)
+static int bad(const struct reader *r, const char *at, const char *why, struct err *e)
 {
 	size_t line = 1;
 
-	for (const char *p = text; p < at; p++)
+	for (const char *p = r->text; p < at; p++)
 		line += *p == '\n';
 	return err_set(e, ERR_INTEGRITY, "%s:%zu: %s", r->name, line, why);
 }
 
 /* Every line up to `end` is one that ninja reads. */
-static int check_lines(const struct reader *r, const char *text, const char *end, struct err *e)
+static int check_lines(const struct reader *r, const char *end, struct err *e)
 {
 	const char *at;
 
@@ -409,15 +410,15 @@ static int check_lines(const struct reader *r, const char *text, const char *end
 		next = next_line(p, end);
 		const char *why = line_fault(p, next, &at);
 		if (why)
-			return bad(r, text, at, why, e);
+			return bad(r, at, why, e);
 	}
 
 	return 0;
 }
 
 /* A statement that ends at `end`: its kind, which for a build statement says its pool. */
-static int read_statement(const struct reader *r, const char *text, const char *end,
-			  const struct ninja_options *o, struct ninja_piece *piece, struct err *e)
+static int read_statement(const struct reader *r, const char *end, struct ninja_piece *piece,
+			  struct err *e)
 {
 	piece->build = begins(piece->at, end, "build ");
 	piece->border = !piece->build;
@@ -426,11 +427,11 @@ static int read_statement(const struct reader *r, const char *text, const char *
 	const char *eol = line_eol(piece->at, line_end(piece->at, end));
 	piece->head_len = own_head_len(piece->at, (size_t)(eol - piece->at));
 	if (!read_build(piece, r->arena))
-		return bad(r, text, piece->at, "a build statement without output or rule", e);
+		return bad(r, piece->at, "a build statement without output or rule", e);
 	if (piece->kind != KIND_OTHER && has_own_pool(piece))
 		piece->kind = KIND_OTHER;
 	if (piece->kind == KIND_COMPILE) {
-		struct ninja_weight w = o->weigh(piece->output, o->user);
+		struct ninja_weight w = r->o->weigh(piece->output, r->o->user);
 		piece->kind = w.heavy ? KIND_HEAVY : KIND_COMPILE;
 		piece->cost = w.cost;
 		piece->movable = true;
@@ -439,11 +440,17 @@ static int read_statement(const struct reader *r, const char *text, const char *
 	return 0;
 }
 
-int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o,
-		struct arena *a, struct ninja_pieces *ret, struct err *e)
+int ninja_split(const struct file_bytes *in, const struct ninja_options *o,
+		struct ninja_pieces *ret, struct err *e)
 {
-	struct reader reader = {.name = name, .at = text, .end = text + len, .arena = a},
-		      *r = &reader;
+	const char *text = in->data;
+	struct reader reader = {.name = in->name,
+				.text = text,
+				.at = text,
+				.end = text + in->size,
+				.o = o,
+				.arena = ret->arena};
+	struct reader *r = &reader;
 
 	while (r->at < r->end) {
 		struct ninja_piece piece = {.at = r->at};
@@ -452,23 +459,22 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END,
 				      strlen(NINJA_HEAD_END));
 			if (!next)
-				return bad(r, text, r->at, "ptbuild's pools have no end mark", e);
+				return bad(r, r->at, "ptbuild's pools have no end mark", e);
 			r->at = next + strlen(NINJA_HEAD_END);
 			continue;
 		}
 
 		enum line line = line_of(r->at, r->end);
 		if (line == LINE_BINDING || *r->at == '\t')
-			return bad(r, text, r->at, "an indented line without a statement above it",
-				   e);
+			return bad(r, r->at, "an indented line without a statement above it", e);
 		next = line == LINE_TEXT ? bindings_end(line_end(r->at, r->end), r->end)
 					 : comment_end(r->at, r->end);
 		piece.len = (size_t)(next - r->at);
-		if (check_lines(r, text, next, e) < 0 ||
-		    (line == LINE_TEXT && read_statement(r, text, next, o, &piece, e) < 0))
+		if (check_lines(r, next, e) < 0 ||
+		    (line == LINE_TEXT && read_statement(r, next, &piece, e) < 0))
 			return -1;
-		ret->items =
-			arena_room(a, ret->items, ret->count, &ret->cap, 64, sizeof(*ret->items));
+		ret->items = arena_room(ret->arena, ret->items, ret->count, &ret->cap, 64,
+					sizeof(*ret->items));
 		ret->items[ret->count++] = piece;
 		r->at = next;
 	}
@@ -561,13 +567,13 @@ static void count(const struct ninja_pieces *l, struct arena *a, struct ninja_co
 int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o,
 	       struct arena *a, struct buf *out, struct ninja_counts *ret, struct err *e)
 {
-	struct ninja_pieces l = {0};
+	struct ninja_pieces l = {.arena = a};
 	struct ninja_counts c = {0};
 	size_t start = out->len;
 
 	if (memchr(text, '\0', len))
 		return err_set(e, ERR_INTEGRITY, "%s: holds a NUL byte", name);
-	if (ninja_split(text, len, name, o, a, &l, e) < 0)
+	if (ninja_split(&(struct file_bytes){text, len, name}, o, &l, e) < 0)
 		return -1;
 	order_all(&l, a);
 	count(&l, a, &c);

@@ -146,13 +146,13 @@ static struct ninja_weight not_weighed(const char *output, void *user)
 int ninja_share(const char *text, size_t len, const char *name, const struct ninja_share_options *o,
 		struct arena *a, struct ninja_share *ret, struct err *e)
 {
-	struct graph g = {.arena = a};
+	struct graph g = {.arena = a, .pieces = {.arena = a}};
 	const struct ninja_options split = {.weigh = not_weighed};
 	struct ninja_share s = {0};
 
 	if (memchr(text, '\0', len))
 		return err_set(e, ERR_INTEGRITY, "%s: holds a NUL byte", name);
-	if (ninja_split(text, len, name, &split, a, &g.pieces, e) < 0)
+	if (ninja_split(&(struct file_bytes){text, len, name}, &split, &g.pieces, e) < 0)
 		return -1;
 	index_outputs(&g);
 	const size_t count = g.pieces.count;

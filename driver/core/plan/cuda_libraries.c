@@ -86,7 +86,7 @@ int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct e
 	for (size_t i = 0; i < files.count; i++) {
 		AUTO_ARENA struct arena scratch = {0};
 		struct elf_info info;
-		int rc = elf_try(path_join(&scratch, tree, files.items[i]), 0, &scratch, &info, e);
+		int rc = elf_try(path_join(&scratch, tree, files.items[i]), &scratch, &info, e);
 		if (rc < 0)
 			return -1;
 		for (size_t k = 0; rc > 0 && k < info.needed.count; k++)

@@ -290,8 +290,9 @@ bool runs_on_installs(const struct runs_on *r, const char *python, const char *p
 	const char *machine = arena_strndup(a, platform, strcspn(platform, "-"));
 
 	return !r->wheel || strncmp(glibc, "2.", 2) != 0 ||
-	       wheel_name_installs(r->wheel, python, machine,
-				   (unsigned)strtoul(glibc + 2, NULL, 10), a);
+	       wheel_name_installs(
+		       r->wheel, python,
+		       &(struct wheel_machine){machine, (unsigned)strtoul(glibc + 2, NULL, 10)}, a);
 }
 
 json_t *runs_on_json(const struct runs_on *r)

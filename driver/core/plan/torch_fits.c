@@ -65,7 +65,9 @@ static int check_tags(const char *wheel, const struct plan *p, const char *glibc
 	}
 
 	if (!glibc || strncmp(glibc, "2.", 2) != 0 || !strstr(n.platform, "manylinux") ||
-	    wheel_name_lands(&n, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a))
+	    wheel_name_lands(
+		    &n, &(struct wheel_machine){machine, (unsigned)strtoul(glibc + 2, NULL, 10)},
+		    a))
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' needs a newer glibc than the %s of the root", file, glibc);
 	return err_hint(e, "name the release that the torch is of (--release), or a root with its "
@@ -215,8 +217,7 @@ static int refuse_gpu(const struct fatbin_entry *entries, size_t count, const ch
 }
 
 /* The GPU code in a wheel's libtorch_cuda.so, which is too large for a buffer that grows. */
-static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entry **ret,
-		      size_t *ret_count, struct err *e)
+static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entries *ret, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping m = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
@@ -232,29 +233,28 @@ static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entry **
 	if (zip_extract_fd(z, en, fd, NULL, e) < 0 ||
 	    fs_map(arena_printf(a, "/dev/fd/%d", fd), &m, e) < 0)
 		return -1;
-	return fatbin_scan(m.data, m.size, "libtorch_cuda.so", a, ret, ret_count, e);
+	return fatbin_scan(&(struct file_bytes){m.data, m.size, "libtorch_cuda.so"}, a, ret, e);
 }
 
 int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
 {
-	struct fatbin_entry *entries = NULL;
-	size_t count = 0;
+	struct fatbin_entries all = {0};
 
 	if (!plan_is_extension(p) || !p->gpu.count)
 		return 0;
-	if (read_kinds(wheel, a, &entries, &count, e) < 0)
+	if (read_kinds(wheel, a, &all, e) < 0)
 		return -1;
-	bool *keep = arena_array(a, count + 1, sizeof(*keep));
-	for (size_t i = 0; i < p->gpu.count && count; i++) {
+	bool *keep = arena_array(a, all.count + 1, sizeof(*keep));
+	for (size_t i = 0; i < p->gpu.count && all.count; i++) {
 		char *end;
 		const unsigned long major = strtoul(p->gpu.items[i], &end, 10);
 		const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
 		const struct fatbin_gpu gpu = {(unsigned)(major * 10 + minor), false};
 		const struct fatbin_wanted wanted = {.gpus = &gpu, .count = 1};
 		bool runs = false;
-		fatbin_choose(entries, count, &wanted, keep, &runs);
+		fatbin_choose(&(struct fatbin_choice){all.items, all.count, &wanted, keep, &runs});
 		if (!runs)
-			return refuse_gpu(entries, count, p->gpu.items[i], a, e);
+			return refuse_gpu(all.items, all.count, p->gpu.items[i], a, e);
 	}
 
 	return 0;

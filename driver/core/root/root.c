@@ -21,11 +21,14 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a)
 /* The key of the world of a store; NULL for any other root. */
 static const char *world_key(const struct root *r, struct arena *a, char **ret_name)
 {
-	char *key;
-	bool is = !r->host && world_read_stamp(r->dir, a, ret_name, &key, ERR_IGNORED) == 1 &&
-		  path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", key));
+	struct world_stamp stamp;
+	bool is = !r->host && world_read_stamp(r->dir, a, &stamp, ERR_IGNORED) == 1 &&
+		  path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", stamp.key));
 
-	return is ? key : NULL;
+	if (!is)
+		return NULL;
+	*ret_name = stamp.name;
+	return stamp.key;
 }
 
 const char *root_world_fix(const struct root *r, struct arena *a)
@@ -402,13 +405,20 @@ static void add_dir(const struct root *r, const char *dir, struct arena *a, stru
 		strlist_add(out, a, dir);
 }
 
-static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a,
-			struct strlist *out, struct err *e);
+/* The directories that ld.so.conf and its includes name. */
+struct ld_conf {
+	const struct root *r;
+	unsigned depth; /* of includes */
+	struct arena *a;
+	struct strlist *out;
+};
+
+static int read_ld_conf(struct ld_conf *c, const char *conf, struct err *e);
 
 /* An "include" line. Wildcards are in the last component, where every distribution has them. */
-static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth,
-			struct arena *a, struct strlist *out, struct err *e)
+static int include_conf(struct ld_conf *c, const char *from, const char *pattern, struct err *e)
 {
+	struct arena *a = c->a;
 	const char *full = pattern[0] == '/' ? pattern : path_join(a, path_dir(a, from), pattern);
 	const char *dir = path_dir(a, full);
 
@@ -418,24 +428,26 @@ static int include_conf(const struct root *r, const char *from, const char *patt
 			"wildcard in a directory's name is not supported: 'include %s' in '%s'",
 			pattern, from);
 	struct strlist names = {0};
-	if (root_list(r, dir, a, &names, e) < 0)
+	if (root_list(c->r, dir, a, &names, e) < 0)
 		return -1;
+	c->depth++;
 	for (size_t i = 0; i < names.count; i++)
 		if (fnmatch(path_base(full), names.items[i], FNM_PERIOD) == 0 &&
-		    read_ld_conf(r, path_join(a, dir, names.items[i]), depth + 1, a, out, e) < 0)
+		    read_ld_conf(c, path_join(a, dir, names.items[i]), e) < 0)
 			return -1;
+	c->depth--;
 	return 0;
 }
 
-static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a,
-			struct strlist *out, struct err *e)
+static int read_ld_conf(struct ld_conf *c, const char *conf, struct err *e)
 {
+	struct arena *a = c->a;
 	AUTO_BUF struct buf text = {0};
 
-	if (depth > MAX_INCLUDES)
+	if (c->depth > MAX_INCLUDES)
 		return err_set(e, ERR_CONFIG, "include lines nested more than %d deep: '%s'",
 			       MAX_INCLUDES, conf);
-	int got = root_read(r, conf, MAX_TEXT, &text, e);
+	int got = root_read(c->r, conf, MAX_TEXT, &text, e);
 	if (got <= 0)
 		return got;
 	struct strlist lines = {0};
@@ -449,17 +461,17 @@ static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, 
 			continue;
 		if (strcmp(words.items[0], "include") == 0) {
 			for (size_t w = 1; w < words.count; w++)
-				if (include_conf(r, conf, words.items[w], depth, a, out, e) < 0)
+				if (include_conf(c, conf, words.items[w], e) < 0)
 					return -1;
 			continue;
 		}
 
 		for (size_t w = 0; w < words.count; w++)
 			if (words.items[w][0] == '/') /* old ones are "dir=libc type" */
-				add_dir(r,
+				add_dir(c->r,
 					arena_strndup(a, words.items[w],
 						      strcspn(words.items[w], "=")),
-					a, out);
+					a, c->out);
 	}
 
 	return 0;
@@ -470,7 +482,7 @@ int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret
 	static const char *const defaults[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 	struct strlist out = {0};
 
-	if (read_ld_conf(r, "/etc/ld.so.conf", 0, a, &out, e) < 0)
+	if (read_ld_conf(&(struct ld_conf){.r = r, .a = a, .out = &out}, "/etc/ld.so.conf", e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
 		add_dir(r, defaults[i], a, &out);

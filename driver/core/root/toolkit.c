@@ -75,16 +75,27 @@ struct probing {
 	struct host_compilers compilers;
 };
 
-/* A header by its name in the toolkit's directories: its
- * path inside the root, its text in `text`; NULL: none. */
-static int read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs,
-		       struct arena *a, struct buf *text, const char **ret, struct err *e)
+/* A header that is looked for in the directories of a toolkit, and its text. */
+struct header {
+	const struct toolkit *k;
+	size_t dirs;      /* so many of its directories are searched */
+	const char *path; /* inside the root; NULL: none */
+	struct buf text;
+};
+
+static void header_release(struct header *h)
 {
-	*ret = NULL;
-	for (size_t i = 0; i < dirs && !*ret; i++) {
-		buf_reset(text);
-		if (root_find(r, path_join(a, k->include_dirs.items[i], name), a, ret, e) < 0 ||
-		    (*ret && root_read(r, *ret, HEADER_BYTES, text, e) < 0))
+	buf_release(&h->text);
+}
+
+static int read_header(const struct probing *p, struct header *h, const char *name, struct err *e)
+{
+	h->path = NULL;
+	for (size_t i = 0; i < h->dirs && !h->path; i++) {
+		const char *path = path_join(p->arena, h->k->include_dirs.items[i], name);
+		buf_reset(&h->text);
+		if (root_find(p->root, path, p->arena, &h->path, e) < 0 ||
+		    (h->path && root_read(p->root, h->path, HEADER_BYTES, &h->text, e) < 0))
 			return -1;
 	}
 
@@ -95,7 +106,7 @@ static int find_parts(const struct probing *p, struct toolkit *k, struct err *e)
 {
 	const struct tables *t = p->tables;
 	struct arena *a = p->arena;
-	AUTO_BUF struct buf text = {0};
+	struct header h CLEANUP(header_release) = {.k = k, .dirs = k->include_dirs.count};
 
 	k->parts_count = t->parts_count;
 	k->parts = arena_array(a, t->parts_count, sizeof(*k->parts));
@@ -103,11 +114,11 @@ static int find_parts(const struct probing *p, struct toolkit *k, struct err *e)
 		const struct part_row *row = &t->parts[i];
 		struct strlist numbers = {0};
 		k->parts[i] = (struct toolkit_part){.row = row, .version = ""};
-		if (read_header(p->root, k, row->header, k->include_dirs.count, a, &text,
-				&k->parts[i].header, e) < 0)
+		if (read_header(p, &h, row->header, e) < 0)
 			return -1;
+		k->parts[i].header = h.path;
 		for (unsigned m = 0; k->parts[i].header && m < row->macros_count; m++) {
-			long n = toolkit_header_number(buf_cstr(&text), row->macros[m]);
+			long n = toolkit_header_number(buf_cstr(&h.text), row->macros[m]);
 			if (n < 0)
 				break;
 			strlist_addf(&numbers, a, "%ld", n);
@@ -186,15 +197,14 @@ static int describe(const struct probing *p, struct toolkit *k, struct err *e)
 {
 	const struct root *r = p->root;
 	struct arena *a = p->arena;
-	AUTO_BUF struct buf text = {0};
-	const char *limits;
+	struct header h CLEANUP(header_release) = {.k = k};
 
 	k->cc_id = "";
-	size_t own = toolkit_include_dirs(r, k, a, &k->include_dirs);
-	if (read_header(r, k, "crt/host_config.h", own, a, &text, &limits, e) < 0)
+	h.dirs = toolkit_include_dirs(r, k, a, &k->include_dirs);
+	if (read_header(p, &h, "crt/host_config.h", e) < 0)
 		return -1;
-	if (limits)
-		toolkit_header_limits(buf_cstr(&text), &k->gcc_max, &k->clang_max);
+	if (h.path)
+		toolkit_header_limits(buf_cstr(&h.text), &k->gcc_max, &k->clang_max);
 	toolkit_library_dirs(r, k, a, &k->library_dirs);
 	const struct toolkit_row *row = tables_toolkit(p->tables, k->version);
 	if (!k->gcc_max && row)
@@ -232,7 +242,9 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 			e, "name the directory that holds bin/nvcc, as a path inside the root");
 	}
 
-	toolkit_places(root, home, a, &p.places);
+	p.places.root = root;
+	p.places.arena = a;
+	toolkit_places(&p.places, home);
 	if (places->count) {
 		add_compiler(&p, "gcc", "g++");
 		for (unsigned n = NEWEST_GCC; n >= OLDEST_GCC; n--)

@@ -32,9 +32,10 @@ static void set_mount(const struct root *r, struct toolkit *k, bool given, struc
 					      : k->mount_to;
 }
 
-static void add_place(struct toolkit_places *l, const struct root *r, const char *home, bool given,
-		      struct arena *a)
+static void add_place(struct toolkit_places *l, const char *home, bool given)
 {
+	const struct root *r = l->root;
+	struct arena *a = l->arena;
 	const char *nvcc = root_find_program(r, path_join(a, home, "bin/nvcc"), a);
 
 	if (!nvcc || l->count == TOOLKIT_PLACES)
@@ -72,38 +73,36 @@ static struct strlist named(const struct root *r, const char *dir, const char *p
 	return found;
 }
 
-static void add_named(struct toolkit_places *l, const struct root *r, const char *dir,
-		      const char *prefix, struct arena *a)
+static void add_named(struct toolkit_places *l, const char *dir, const char *prefix)
 {
-	struct strlist homes = named(r, dir, prefix, a);
+	struct strlist homes = named(l->root, dir, prefix, l->arena);
 	for (size_t i = 0; i < homes.count; i++)
-		add_place(l, r, homes.items[i], false, a);
+		add_place(l, homes.items[i], false);
 }
 
 /* site-packages and dist-packages of the Pythons below a directory. */
-static void add_python(struct toolkit_places *l, const struct root *r, const char *lib,
-		       struct arena *a)
+static void add_python(struct toolkit_places *l, const char *lib)
 {
-	struct strlist pythons = named(r, lib, "python3", a);
+	struct arena *a = l->arena;
+	struct strlist pythons = named(l->root, lib, "python3", a);
 
 	for (size_t i = 0; i < pythons.count; i++) {
-		add_named(l, r, path_join(a, pythons.items[i], "site-packages/nvidia"), "cu", a);
-		add_named(l, r, path_join(a, pythons.items[i], "dist-packages/nvidia"), "cu", a);
+		add_named(l, path_join(a, pythons.items[i], "site-packages/nvidia"), "cu");
+		add_named(l, path_join(a, pythons.items[i], "dist-packages/nvidia"), "cu");
 	}
 }
 
-void toolkit_places(const struct root *r, const char *home, struct arena *a,
-		    struct toolkit_places *ret)
+void toolkit_places(struct toolkit_places *ret, const char *home)
 {
 	if (home)
-		add_place(ret, r, home, true, a);
-	add_named(ret, r, "/usr/local", "cuda-", a);
-	add_place(ret, r, "/usr/local/cuda", false, a);
-	add_place(ret, r, "/opt/cuda", false, a);
-	add_place(ret, r, "/usr", false, a);
-	add_python(ret, r, "/usr/local/lib", a);
-	add_python(ret, r, "/usr/lib", a);
-	add_place(ret, r, "/opt/conda", false, a);
+		add_place(ret, home, true);
+	add_named(ret, "/usr/local", "cuda-");
+	add_place(ret, "/usr/local/cuda", false);
+	add_place(ret, "/opt/cuda", false);
+	add_place(ret, "/usr", false);
+	add_python(ret, "/usr/local/lib");
+	add_python(ret, "/usr/lib");
+	add_place(ret, "/opt/conda", false);
 }
 
 static void add_dir(const struct root *r, const char *dir, struct arena *a, struct strlist *ret)

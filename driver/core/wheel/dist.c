@@ -112,7 +112,8 @@ int dist_installed(const char *info, struct arena *a, struct dist *ret, struct e
 	struct dist d;
 
 	if (fs_read(TRUSTED, path_join(a, info, "METADATA"), FILE_MAX, &text, e) < 0 ||
-	    wheel_headers_parse(buf_cstr(&text), text.len, "METADATA", a, &h, e) < 0)
+	    wheel_headers_parse(&(struct file_bytes){buf_cstr(&text), text.len, "METADATA"}, a, &h,
+				e) < 0)
 		return -1;
 	dist_of_headers(&h, NULL, a, &d);
 	if (fs_read(TRUSTED, path_join(a, info, "RECORD"), FILE_MAX, &record, ERR_IGNORED) < 0 ||

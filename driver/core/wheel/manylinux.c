@@ -190,7 +190,7 @@ int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, str
 		return -1;
 	for (size_t i = 0; i < files.count; i++) {
 		infos = arena_room(a, infos, names.count, &cap, 64, sizeof(*infos));
-		int rc = elf_try(path_join(a, dir, files.items[i]), 0, a, &infos[names.count], e);
+		int rc = elf_try(path_join(a, dir, files.items[i]), a, &infos[names.count], e);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)

@@ -7,6 +7,7 @@ enum { MAX_DEPTH = 32 };
 struct toml {
 	const char *p, *end, *what;
 	unsigned line;
+	unsigned depth; /* of brackets */
 	struct arena *a;
 };
 
@@ -106,19 +107,20 @@ static int key(struct toml *t, const char **ret, struct err *e)
 	return 0;
 }
 
-static int value(struct toml *t, unsigned depth, struct strlist *ret, struct err *e);
+static int value(struct toml *t, struct strlist *ret, struct err *e);
 
 /* [a, b] and {k = a}: what is in them, until the bracket that ends them. */
-static int several(struct toml *t, char end, unsigned depth, struct strlist *ret, struct err *e)
+static int several(struct toml *t, char end, struct strlist *ret, struct err *e)
 {
 	const char *name;
 
-	if (depth > MAX_DEPTH)
+	if (++t->depth > MAX_DEPTH)
 		return bad(t, "too many brackets", e);
 	for (t->p++;; t->p++) {
 		skip(t, true);
 		if (peek(t) == end) {
 			t->p++;
+			t->depth--;
 			return 0;
 		}
 
@@ -130,7 +132,7 @@ static int several(struct toml *t, char end, unsigned depth, struct strlist *ret
 			t->p++;
 		}
 
-		if (value(t, depth, ret, e) < 0)
+		if (value(t, ret, e) < 0)
 			return -1;
 		skip(t, true);
 		if (peek(t) == end)
@@ -141,7 +143,7 @@ static int several(struct toml *t, char end, unsigned depth, struct strlist *ret
 }
 
 /* The texts of a value; of another kind it has none. */
-static int value(struct toml *t, unsigned depth, struct strlist *ret, struct err *e)
+static int value(struct toml *t, struct strlist *ret, struct err *e)
 {
 	const char *text = NULL, *from;
 
@@ -154,9 +156,9 @@ static int value(struct toml *t, unsigned depth, struct strlist *ret, struct err
 		strlist_ref(ret, t->a, text);
 		return 0;
 	case '[':
-		return several(t, ']', depth + 1, ret, e);
+		return several(t, ']', ret, e);
 	case '{':
-		return several(t, '}', depth + 1, ret, e);
+		return several(t, '}', ret, e);
 	default:
 		for (from = t->p; t->p < t->end && *t->p && !strchr(",]}#\n", *t->p);)
 			t->p++;
@@ -199,10 +201,12 @@ static void take(struct pyproject *p, const char *name, const struct strlist *te
 	}
 }
 
-int pyproject_read(const char *text, size_t len, const char *what, struct arena *a,
-		   struct pyproject *ret, struct err *e)
+int pyproject_read(const struct file_bytes *from, struct arena *a, struct pyproject *ret,
+		   struct err *e)
 {
-	struct toml t = {.p = text, .end = text + len, .what = what, .line = 1, .a = a};
+	const char *text = from->data;
+	struct toml t = {
+		.p = text, .end = text + from->size, .what = from->name, .line = 1, .a = a};
 	struct pyproject p = {.name = "", .version = "", .requires_python = ""};
 	const char *in = "", *name;
 
@@ -217,7 +221,7 @@ int pyproject_read(const char *text, size_t len, const char *what, struct arena 
 			if (peek(&t) != '=')
 				return bad(&t, "'=' was expected", e);
 			t.p++;
-			if (value(&t, 0, &texts, e) < 0)
+			if (value(&t, &texts, e) < 0)
 				return -1;
 			take(&p, *in ? arena_printf(a, "%s.%s", in, name) : name, &texts);
 		}

@@ -158,19 +158,19 @@ static int read_word(const struct reading *r, const char *key, const char **ret)
 	return 0;
 }
 
-int slim_marker_parse(const char *text, size_t len, const char *what, struct arena *a,
-		      struct slim_marker *ret, struct err *e)
+int slim_marker_parse(const struct file_bytes *in, struct arena *a, struct slim_marker *ret,
+		      struct err *e)
 {
-	struct reading r = {.what = what, .a = a, .e = e};
+	struct reading r = {.what = in->name, .a = a, .e = e};
 	struct slim_marker m = {0};
 	json_error_t why;
 
-	if (len > FILE_MAX)
+	if (in->size > FILE_MAX)
 		return bad(&r, "it is larger than 64 KiB");
-	AUTO_JSON json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	AUTO_JSON json_t *doc = json_loadb(in->data, in->size, JSON_REJECT_DUPLICATES, &why);
 	r.doc = doc;
 	if (!doc)
-		return err_set(e, ERR_INTEGRITY, "'%s':%d: invalid JSON", what, why.line);
+		return err_set(e, ERR_INTEGRITY, "'%s':%d: invalid JSON", in->name, why.line);
 	if (!json_is_object(doc) || json_int(doc, "schema") != SCHEMA)
 		return bad(&r, "unknown schema");
 	if (read_list(&r, "gpus", is_gpu, &m.gpus) < 0 ||
@@ -193,7 +193,7 @@ int slim_marker_read(const char *top, const char *dist_info, struct arena *a,
 	if (!fs_exists(top, path))
 		return 0;
 	if (fs_read(top, path, FILE_MAX, &text, e) < 0 ||
-	    slim_marker_parse(buf_cstr(&text), text.len, path, a, ret, e) < 0)
+	    slim_marker_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, a, ret, e) < 0)
 		return -1;
 	*ret_any = true;
 	return 0;

@@ -30,8 +30,8 @@ bool slim_marker_adds(const struct slim_marker *m, const struct slim_marker *mor
 char *slim_marker_text(const struct slim_marker *m, struct arena *a);
 /* slim_marker_parse: of bytes from anywhere, at most 64 KiB; unknown keys are left out.
  * ERR_INTEGRITY "'what': ...", also for a later schema. */
-int slim_marker_parse(const char *text, size_t len, const char *what, struct arena *a,
-		      struct slim_marker *ret, struct err *e) MUST_CHECK;
+int slim_marker_parse(const struct file_bytes *in, struct arena *a, struct slim_marker *ret,
+		      struct err *e) MUST_CHECK;
 /* slim_marker_read: the marker in a .dist-info directory below `top`, as fs_read. *ret_any false:
  * it has none. */
 int slim_marker_read(const char *top, const char *dist_info, struct arena *a,

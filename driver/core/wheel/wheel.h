@@ -18,17 +18,22 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
  * ERR_INTEGRITY says which part breaks which rule. */
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret,
 		     struct err *e) MUST_CHECK;
+/* A Linux that installs wheels. */
+struct wheel_machine {
+	const char *name; /* "x86_64" */
+	unsigned glibc;   /* 2.`glibc` */
+};
+
 /* wheel_name_takes: whether pip installs it for a CPython ("3.13", free-threaded "3.13t"), whatever
- * the platform. wheel_name_lands: whether a Linux with glibc 2.`glibc` is among its platforms.
- * wheel_name_installs: both; `machine` NULL: on any. wheel_name_pythons: lists all its Pythons for
+ * the platform. wheel_name_lands: whether the machine is among its platforms.
+ * wheel_name_installs: both; `m` NULL: on any. wheel_name_pythons: lists all its Pythons for
  * people, "3.10, 3.12"; *ret_newer: the last and later ones. wheel_name_musl: returns the only musl
  * that it is for, "1.2"; NULL. wheel_name_platforms: adds its platforms, "x86_64-linux"; a tag that
  * has no such word unchanged; none for "any". */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
-bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc,
-		      struct arena *a);
-bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine,
-			 unsigned glibc, struct arena *a);
+bool wheel_name_lands(const struct wheel_name *n, const struct wheel_machine *m, struct arena *a);
+bool wheel_name_installs(const struct wheel_name *n, const char *python,
+			 const struct wheel_machine *m, struct arena *a);
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer);
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a);
 void wheel_name_platforms(const struct wheel_name *n, struct arena *a, struct strlist *ret);
@@ -113,8 +118,8 @@ struct wheel_headers {
 /* wheel_headers_parse: values are trimmed, folded ones keep their line ends; ERR_INTEGRITY names
  * the line. What is not changed is written back byte for byte. wheel_zip_headers: of a file in the
  * dist-info of a wheel as it is. */
-int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a,
-			struct wheel_headers *ret, struct err *e) MUST_CHECK;
+int wheel_headers_parse(const struct file_bytes *in, struct arena *a, struct wheel_headers *ret,
+			struct err *e) MUST_CHECK;
 int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name,
 		      struct arena *a, struct wheel_headers *ret, struct err *e) MUST_CHECK;
 /* Names are compared without case. wheel_headers_get: the first value, or NULL; wheel_headers_all:
@@ -220,8 +225,8 @@ struct pyproject {
 
 /* pyproject_read: only these keys count; the rest is read over. ERR_INTEGRITY names file and line
  * of what is no TOML. */
-int pyproject_read(const char *text, size_t len, const char *what, struct arena *a,
-		   struct pyproject *ret, struct err *e) MUST_CHECK;
+int pyproject_read(const struct file_bytes *from, struct arena *a, struct pyproject *ret,
+		   struct err *e) MUST_CHECK;
 
 /* Which platform tag a wheel may honestly carry: the highest symbol versions of its libraries
  * against the policy table (profiles/manylinux.yaml). */

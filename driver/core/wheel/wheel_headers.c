@@ -47,23 +47,23 @@ static bool is_empty_line(const char *at, const char *end)
 	return *at == '\r' && end - at > 1 && at[1] == '\n';
 }
 
-int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a,
-			struct wheel_headers *ret, struct err *e)
+int wheel_headers_parse(const struct file_bytes *in, struct arena *a, struct wheel_headers *ret,
+			struct err *e)
 {
-	const char *end = text + len, *at = text;
+	const char *text = in->data, *end = text + in->size, *at = text;
 	unsigned line = 1;
 
-	if (len && memchr(text, 0, len))
-		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
+	if (in->size && memchr(text, 0, in->size))
+		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", in->name);
 	struct wheel_headers h = {.body = "", .separator = "", .eol = "\n"};
-	if (len && line_end(text, end) - text >= 2 && line_end(text, end)[-1] == '\n' &&
+	if (in->size && line_end(text, end) - text >= 2 && line_end(text, end)[-1] == '\n' &&
 	    line_end(text, end)[-2] == '\r')
 		h.eol = "\r\n";
 	while (at < end && !is_empty_line(at, end)) {
 		size_t name = name_length(at, end);
 		if (!name)
-			return err_set(e, ERR_INTEGRITY, "'%s' line %u: no \"Name: value\"", what,
-				       line);
+			return err_set(e, ERR_INTEGRITY, "'%s' line %u: no \"Name: value\"",
+				       in->name, line);
 		const char *next = line_end(at, end);
 		/* Lines that begin with white space continue the value. */
 		for (line++; next < end && (*next == ' ' || *next == '\t'); line++)
@@ -94,7 +94,8 @@ int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *
 
 	if (wheel_zip_text(z, path, HEADERS_MAX, &text, e) < 0)
 		return -1;
-	return wheel_headers_parse(buf_cstr(&text), text.len, path, a, ret, e);
+	return wheel_headers_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, a, ret,
+				   e);
 }
 
 static bool is_named(const struct wheel_headers *h, size_t i, const char *name)

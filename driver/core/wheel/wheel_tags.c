@@ -83,19 +83,20 @@ static unsigned first_glibc(const char *machine)
 	return strcmp(machine, "x86_64") == 0 ? 5 : 17;
 }
 
-static bool lands(const char *tag, const char *machine, unsigned glibc, struct arena *a)
+static bool lands(const char *tag, const struct wheel_machine *m, struct arena *a)
 {
+	const char *machine = m->name;
 	unsigned wants = manylinux_glibc(tag);
 
 	return strcmp(tag, arena_printf(a, "linux_%s", machine)) == 0 ||
-	       (wants >= first_glibc(machine) && wants <= glibc &&
+	       (wants >= first_glibc(machine) && wants <= m->glibc &&
 		path_has_suffix(tag, arena_printf(a, "_%s", machine)));
 }
 
 /* Whether installers ask for the pair beside one of
  * the platforms: beside "any" for no ABI at all. */
-static bool has_platform(const struct wheel_name *n, const char *abi, const char *machine,
-			 unsigned glibc, struct arena *a)
+static bool has_platform(const struct wheel_name *n, const char *abi, const struct wheel_machine *m,
+			 struct arena *a)
 {
 	struct strlist platforms = {0};
 	bool found = false;
@@ -104,12 +105,12 @@ static bool has_platform(const struct wheel_name *n, const char *abi, const char
 	for (size_t i = 0; i < platforms.count && !found; i++)
 		found = strcmp(platforms.items[i], "any") == 0
 				? strcmp(abi, "none") == 0
-				: !machine || lands(platforms.items[i], machine, glibc, a);
+				: !m || lands(platforms.items[i], m, a);
 	return found;
 }
 
 /* All pairs that installers ask for. */
-static struct pair *read_pairs(const struct wheel_name *n, const char *machine, unsigned glibc,
+static struct pair *read_pairs(const struct wheel_name *n, const struct wheel_machine *m,
 			       struct arena *a, size_t *ret_count)
 {
 	struct strlist pythons = {0}, abis = {0};
@@ -122,18 +123,17 @@ static struct pair *read_pairs(const struct wheel_name *n, const char *machine, 
 		for (size_t k = 0; k < abis.count; k++)
 			*ret_count +=
 				read_pair(pythons.items[i], abis.items[k], &pairs[*ret_count]) &&
-				has_platform(n, abis.items[k], machine, glibc, a);
+				has_platform(n, abis.items[k], m, a);
 	return pairs;
 }
 
-bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc,
-		      struct arena *a)
+bool wheel_name_lands(const struct wheel_name *n, const struct wheel_machine *m, struct arena *a)
 {
-	return has_platform(n, "none", machine, glibc, a);
+	return has_platform(n, "none", m, a);
 }
 
-bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine,
-			 unsigned glibc, struct arena *a)
+bool wheel_name_installs(const struct wheel_name *n, const char *python,
+			 const struct wheel_machine *m, struct arena *a)
 {
 	char *end = NULL;
 	size_t count;
@@ -141,7 +141,7 @@ bool wheel_name_installs(const struct wheel_name *n, const char *python, const c
 	if (strncmp(python, "3.", 2) != 0)
 		return false;
 	long minor = strtol(python + 2, &end, 10);
-	const struct pair *pairs = read_pairs(n, machine, glibc, a, &count);
+	const struct pair *pairs = read_pairs(n, m, a, &count);
 	for (size_t i = 0; i < count; i++)
 		if (is_for(&pairs[i], minor, *end == 't'))
 			return true;
@@ -150,7 +150,7 @@ bool wheel_name_installs(const struct wheel_name *n, const char *python, const c
 
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a)
 {
-	return wheel_name_installs(n, python, NULL, 0, a);
+	return wheel_name_installs(n, python, NULL, a);
 }
 
 static const char *name_of(const struct pair *p, struct arena *a)
@@ -173,7 +173,7 @@ char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_
 	struct pair lowest = {0};
 	struct strlist names = {0};
 	size_t count;
-	const struct pair *pairs = read_pairs(n, NULL, 0, a, &count);
+	const struct pair *pairs = read_pairs(n, NULL, a, &count);
 
 	*ret_newer = false;
 	for (size_t i = 0; i < count; i++)

@@ -227,15 +227,16 @@ static int parse_head(struct reader *r, struct world_lock *l, struct err *e)
 	return digest_valid_hex(l->asked) ? 0 : bad(r, e, "not a sha256:", l->asked);
 }
 
-int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a,
-		     struct world_lock *ret, struct err *e)
+int world_lock_parse(const struct file_bytes *in, struct arena *a, struct world_lock *ret,
+		     struct err *e)
 {
-	struct reader r = {.at = text, .end = text + len, .file = file, .a = a};
+	const char *text = in->data;
+	struct reader r = {.at = text, .end = text + in->size, .file = in->name, .a = a};
 	struct world_lock l = {0};
 	int got;
 
-	if (len > MAX_TEXT)
-		return err_set(e, ERR_CONFIG, "'%s' is larger than any lock", file);
+	if (in->size > MAX_TEXT)
+		return err_set(e, ERR_CONFIG, "'%s' is larger than any lock", in->name);
 	if (parse_head(&r, &l, e) < 0)
 		return -1;
 	for (bool first = true; (got = next_line(&r, e)) > 0; first = false) {
@@ -268,7 +269,7 @@ int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, s
 		return err_hint(e, "take it from ptbuild's release again");
 	}
 
-	return world_lock_parse(buf_cstr(&text), text.len, path, a, ret, e);
+	return world_lock_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, a, ret, e);
 }
 
 const struct world_entry *world_lock_sorted(const struct world_lock *l, struct arena *a)
@@ -316,7 +317,8 @@ int world_lock_save(const struct world_lock *l, const char *path, struct err *e)
 	struct world_lock again;
 
 	world_lock_write(l, &text);
-	if (world_lock_parse(buf_cstr(&text), text.len, path, &a, &again, e) < 0) {
+	if (world_lock_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, &a, &again, e) <
+	    0) {
 		e->kind = ERR_INTEGRITY;
 		err_wrap(e, "the new lock would not be one");
 		return err_hint(

@@ -38,9 +38,21 @@ static int not_a_base(const char *profiles, const char *name, const struct world
 	return err_hint(e, "name it after a base: %s+%s", base ? base : "BASE", p->part);
 }
 
-static int check_order(const char *profiles, const char *name, const struct strlist *parts,
-		       size_t at, const struct world_piece *pieces, struct arena *a, struct err *e)
+/* A world that is read from its tables. */
+struct loading {
+	const char *profiles, *name, *platform;
+	struct strlist parts; /* of the name */
+	struct world *w;      /* its pieces up to the count are read */
+	struct arena *a;
+};
+
+/* The next piece, whose table is read. */
+static int check_order(const struct loading *l, struct err *e)
 {
+	const char *name = l->name;
+	const struct strlist *parts = &l->parts;
+	const size_t at = l->w->count;
+	const struct world_piece *pieces = l->w->pieces;
 	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
 
@@ -51,14 +63,14 @@ static int check_order(const char *profiles, const char *name, const struct strl
 	if (strings_contain(parts->items, at, p->part))
 		return bad_name(name, "is there twice", p->part, e);
 	if (at == 0 && !base)
-		return not_a_base(profiles, name, p, e);
+		return not_a_base(l->profiles, name, p, e);
 	if (at > 0 && base)
 		return bad_name(name, "is a base, and there is one already", p->part, e);
 	for (size_t i = 1; i < at; i++)
 		if (strcmp(p->kind, pieces[i].part->kind) == 0)
 			return bad_name(name,
-					arena_printf(a, "is a %s, and '%s' is one already", p->kind,
-						     pieces[i].part->part),
+					arena_printf(l->a, "is a %s, and '%s' is one already",
+						     p->kind, pieces[i].part->part),
 					p->part, e);
 	if (*p->suite && strcmp(p->suite, pieces[0].part->suite) != 0)
 		return bad_name(name, "has packages of another Debian than the base", p->part, e);
@@ -114,10 +126,11 @@ static const char *lock_mismatch(const struct world_lock *l, const struct world_
 		       : NULL;
 }
 
-static int read_lock(const char *profiles, const struct world_part *p, const char *base,
-		     const char *platform, struct arena *a, struct world_lock *ret, struct err *e)
+static int read_lock(const struct loading *l, struct world_piece *piece, struct err *e)
 {
-	const char *path = world_lock_path(profiles, p->part, platform, a);
+	const struct world_part *p = piece->part;
+	const char *platform = l->platform, *base = l->w->pieces[0].part->part;
+	const char *path = world_lock_path(l->profiles, p->part, platform, l->a);
 
 	if (world_part_check_platform(p, platform, e) < 0)
 		return -1;
@@ -127,9 +140,9 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 		return ask_for_lock(p, base, platform, e);
 	}
 
-	if (world_lock_read(path, a, ret, e) < 0)
+	if (world_lock_read(path, l->a, &piece->lock, e) < 0)
 		return err_wrap(e, "part '%s' for %s", p->part, platform);
-	const char *what = lock_mismatch(ret, p, platform, a);
+	const char *what = lock_mismatch(&piece->lock, p, platform, l->a);
 	if (!what)
 		return 0;
 	err_set(e, ERR_CONFIG, "the lock '%s' %s", path, what);
@@ -207,22 +220,20 @@ static int read_toolkit_rules(const char *profiles, struct world *w, struct aren
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a,
 	       const struct world **ret, struct err *e)
 {
-	struct strlist parts = {0};
+	struct loading l = {.profiles = profiles, .name = name, .platform = platform, .a = a};
 
 	if (!*name || *name == '+' || path_has_suffix(name, "+") || strstr(name, "++"))
 		return bad_name(name, "has an empty part", name, e);
 	if (!world_debian_arch(platform))
 		return err_set(e, ERR_CONFIG, "no world is for the platform '%s'", platform);
-	strlist_split(&parts, a, name, "+");
-	struct world *w = arena_alloc(a, sizeof(*w));
+	strlist_split(&l.parts, a, name, "+");
+	struct world *w = l.w = arena_alloc(a, sizeof(*w));
 	*w = (struct world){.platform = arena_strdup(a, platform)};
-	w->pieces = arena_array(a, parts.count, sizeof(*w->pieces));
-	for (; w->count < parts.count; w->count++) {
+	w->pieces = arena_array(a, l.parts.count, sizeof(*w->pieces));
+	for (; w->count < l.parts.count; w->count++) {
 		struct world_piece *p = &w->pieces[w->count];
-		if (world_part_load(profiles, parts.items[w->count], a, &p->part, e) < 0 ||
-		    check_order(profiles, name, &parts, w->count, w->pieces, a, e) < 0 ||
-		    read_lock(profiles, p->part, w->pieces[0].part->part, platform, a, &p->lock,
-			      e) < 0)
+		if (world_part_load(profiles, l.parts.items[w->count], a, &p->part, e) < 0 ||
+		    check_order(&l, e) < 0 || read_lock(&l, p, e) < 0)
 			return -1;
 	}
 
@@ -247,8 +258,7 @@ const struct world *world_with_locks(const struct world *w, const struct world_l
 	return new;
 }
 
-int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key,
-		     struct err *e)
+int world_read_stamp(const char *dir, struct arena *a, struct world_stamp *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist words = {0};
@@ -261,8 +271,8 @@ int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **r
 	strlist_split(&words, a, buf_cstr(&text), " \n");
 	if (words.count != 3 || !digest_valid_hex(words.items[2]))
 		return err_set(e, ERR_INTEGRITY, "'%s/%s' does not name a world", dir, WORLD_STAMP);
-	*ret_name = arena_strdup(a, words.items[0]);
-	*ret_key = arena_strdup(a, words.items[2]);
+	ret->name = arena_strdup(a, words.items[0]);
+	ret->key = arena_strdup(a, words.items[2]);
 	return 1;
 }
 
@@ -296,13 +306,17 @@ struct wanted_part {
 };
 
 /* ERR_POLICY where there is no such part. */
-static int find_part(const struct tables *t, const struct strlist *names,
-		     const struct wanted_part *p, const struct release_row *r, struct arena *a,
+static int find_part(const struct world_question *q, const struct wanted_part *p,
 		     const struct world_part **ret, struct err *e)
 {
-	if (strlist_contains(names, p->part))
-		return world_part_load(t->dir, p->part, a, ret, e);
-	err_set(e, ERR_POLICY, "no world of release %s has %s %s", r->name, p->what, p->which);
+	struct strlist names = {0};
+
+	if (world_part_names(q->tables->dir, q->arena, &names, e) < 0)
+		return -1;
+	if (strlist_contains(&names, p->part))
+		return world_part_load(q->tables->dir, p->part, q->arena, ret, e);
+	err_set(e, ERR_POLICY, "no world of release %s has %s %s", q->release->name, p->what,
+		p->which);
 	return err_hint(e, "'ptbuild world list' lists the parts; or build in your own root with "
 			   "--root DIR, or in this machine's with --root /");
 }
@@ -312,21 +326,20 @@ static bool wants_library(const struct world_wanted *want)
 	return want->library && *want->library;
 }
 
-static int choose(const struct tables *t, const struct release_row *r,
-		  const struct world_wanted *want, struct arena *a, struct world_choice *ret,
-		  struct err *e)
+static int choose(const struct world_question *q, struct world_choice *ret, struct err *e)
 {
+	const struct release_row *r = q->release;
+	const struct world_wanted *want = q->want;
+	struct arena *a = q->arena;
 	const struct world_row *row =
 		world_debian_arch(want->platform) ? fitting_row(r, want) : NULL;
 	const char *cuda = want->cuda, *python = want->python;
 	const struct world_part *base;
-	struct strlist names = {0};
 
 	*ret = (struct world_choice){0};
 	if (!row)
 		return 0;
-	if (world_part_load(t->dir, row->base, a, &base, e) < 0 ||
-	    world_part_names(t->dir, a, &names, e) < 0)
+	if (world_part_load(q->tables->dir, row->base, a, &base, e) < 0)
 		return -1;
 	if (!python)
 		python = strings_contain(r->pythons, r->pythons_count, base->python)
@@ -340,8 +353,7 @@ static int choose(const struct tables *t, const struct release_row *r,
 	struct world_piece pieces[1 + ARRAY_LEN(parts)] = {{.part = base}};
 	size_t count = 1;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (parts[i].part &&
-		    find_part(t, &names, &parts[i], r, a, &pieces[count++].part, e) < 0)
+		if (parts[i].part && find_part(q, &parts[i], &pieces[count++].part, e) < 0)
 			return -1;
 	*ret = (struct world_choice){put_in_order(pieces, count, a), python};
 	return 0;
@@ -360,19 +372,19 @@ static int hint_python(const struct world_wanted *want, const struct world_choic
 			*any->python, any->python + 2, any->python, any->name);
 }
 
-int world_choose(const struct tables *t, const struct release_row *r,
-		 const struct world_wanted *want, struct arena *a, struct world_choice *ret,
-		 struct err *e)
+int world_choose(const struct world_question *q, struct world_choice *ret, struct err *e)
 {
-	struct world_wanted any = *want;
+	struct world_wanted any = *q->want;
+	struct world_question again = *q;
 	struct world_choice other = {0};
 
-	if (choose(t, r, want, a, ret, e) == 0)
+	if (choose(q, ret, e) == 0)
 		return 0;
 	any.python = NULL;
-	if (e->kind != ERR_POLICY || choose(t, r, &any, a, &other, ERR_IGNORED) < 0)
+	again.want = &any;
+	if (e->kind != ERR_POLICY || choose(&again, &other, ERR_IGNORED) < 0)
 		other = (struct world_choice){0};
-	return hint_python(want, &other, e->hint, e);
+	return hint_python(q->want, &other, e->hint, e);
 }
 
 /* "1:3.31.6-2" is 3.31.6. */
@@ -382,13 +394,18 @@ static const char *upstream_version(const char *version, struct arena *a)
 	return arena_strndup(a, from, strspn(from, "0123456789."));
 }
 
-static int refuse_tool(const struct world *w, const struct release_row *r, const char *tool,
-		       const char *version, const char *range, struct err *e)
+/* A tool of a base, and the versions that a release supports. */
+struct tool_range {
+	const char *tool, *version, *range;
+};
+
+static int refuse_tool(const struct world *w, const struct release_row *r,
+		       const struct tool_range *t, struct err *e)
 {
-	const char *arm = range == r->gcc_arm ? " on Arm" : "";
+	const char *arm = t->range == r->gcc_arm ? " on Arm" : "";
 
 	err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs%s %s", w->pieces[0].part->part,
-		tool, version, r->name, arm, range);
+		t->tool, t->version, r->name, arm, t->range);
 	return err_hint(e, "try another release or --cuda version, or build in your own root with "
 			   "--root DIR");
 }
@@ -429,7 +446,8 @@ int world_check_tools(const struct world *w, const struct release_row *r, struct
 		if (version_in(version, tools[i].range, &fits, e) < 0)
 			return -1;
 		if (!fits)
-			return refuse_tool(w, r, t->name, version, tools[i].range, e);
+			return refuse_tool(
+				w, r, &(struct tool_range){t->name, version, tools[i].range}, e);
 	}
 
 	return 0;
@@ -466,15 +484,16 @@ static bool has_part(const struct world *w, const char *part)
 }
 
 /* A build gets only a library's prefix, so another version in that prefix works as well. */
-static int has_library(const struct tables *t, const struct world *w, const char *library,
-		       struct arena *a, bool *ret, struct err *e)
+static int has_library(const struct world_question *q, const struct world *w, bool *ret,
+		       struct err *e)
 {
+	const char *library = q->want->library;
 	const struct world_part *part;
 
 	*ret = true;
 	if (has_part(w, library))
 		return 0;
-	if (world_part_load(t->dir, library, a, &part, e) < 0)
+	if (world_part_load(q->tables->dir, library, q->arena, &part, e) < 0)
 		return -1;
 	for (size_t i = 1; i < w->count; i++)
 		if (strcmp(w->pieces[i].part->kind, part->kind) == 0 &&
@@ -485,13 +504,15 @@ static int has_library(const struct tables *t, const struct world *w, const char
 }
 
 /* What of that is not in it, in words; NULL: it is all there. */
-static int find_lack(const struct tables *t, const struct world *w, const struct world_wanted *want,
-		     struct arena *a, const char **ret, struct err *e)
+static int find_lack(const struct world_question *q, const struct world *w, const char **ret,
+		     struct err *e)
 {
+	const struct world_wanted *want = q->want;
+	struct arena *a = q->arena;
 	const char *own = world_python(w);
 	bool library = true;
 
-	if (wants_library(want) && has_library(t, w, want->library, a, &library, e) < 0)
+	if (wants_library(want) && has_library(q, w, &library, e) < 0)
 		return -1;
 	*ret = NULL;
 	if (want->python && strcmp(want->python, own) != 0)
@@ -505,46 +526,49 @@ static int find_lack(const struct tables *t, const struct world *w, const struct
 
 /* The world itself with its own Python, if that is all
  * that it does not have and the release builds for it. */
-static int with_own_python(const struct tables *t, const struct world *w,
-			   const struct release_row *r, const struct world_wanted *want,
-			   struct arena *a, struct world_choice *ret, struct err *e)
+static int with_own_python(const struct world_question *q, const struct world *w,
+			   struct world_choice *ret, struct err *e)
 {
-	struct world_wanted any = *want;
+	const struct release_row *r = q->release;
+	struct world_wanted any = *q->want;
+	struct world_question asked = *q;
 	const char *lacks, *own = world_python(w);
 
 	any.python = NULL;
-	if (find_lack(t, w, &any, a, &lacks, e) < 0)
+	asked.want = &any;
+	if (find_lack(&asked, w, &lacks, e) < 0)
 		return -1;
 	bool fits = !lacks && strings_contain(r->pythons, r->pythons_count, own);
 	*ret = fits ? (struct world_choice){w->name, own} : (struct world_choice){0};
 	return 0;
 }
 
-int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r,
-		      const struct world_wanted *want, struct arena *a, struct err *e)
+int world_check_parts(const struct world_question *q, const struct world *w, struct err *e)
 {
-	struct world_wanted here = *want;
+	struct world_wanted here = *q->want;
+	struct world_question asked = *q;
 	struct world_choice fits = {0}, own;
 	struct err none = {0};
 	const char *lacks;
 
 	here.platform = w->platform;
-	if (find_lack(t, w, &here, a, &lacks, e) < 0)
+	asked.want = &here;
+	if (find_lack(&asked, w, &lacks, e) < 0)
 		return -1;
 	if (!lacks)
 		return 0;
-	if (with_own_python(t, w, r, &here, a, &own, e) < 0)
+	if (with_own_python(&asked, w, &own, e) < 0)
 		return -1;
-	if (choose(t, r, &here, a, &fits, &none) == 0 && fits.name) {
+	if (choose(&asked, &fits, &none) == 0 && fits.name) {
 		err_set(e, ERR_POLICY, "the world '%s' %s; '%s' has it", w->name, lacks, fits.name);
 		return err_hint(e, "use --root world:%s, the default of release %s", fits.name,
-				r->name);
+				q->release->name);
 	}
 
 	err_set(e, ERR_POLICY, "the world '%s' %s", w->name, lacks);
 	return hint_python(
 		&here, &own,
-		arena_printf(a, "%s; 'ptbuild world list' shows the parts there are",
+		arena_printf(q->arena, "%s; 'ptbuild world list' shows the parts there are",
 			     *none.msg ? none.msg : "the release's table names no world"),
 		e);
 }

@@ -126,8 +126,8 @@ struct world_lock {
 
 /* world_lock_parse: a whole lock; the strings live in the arena. ERR_CONFIG "file:line: ..." for
  * anything that world_lock_write would not have written. `file` is for messages. */
-int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a,
-		     struct world_lock *ret, struct err *e) MUST_CHECK;
+int world_lock_parse(const struct file_bytes *in, struct arena *a, struct world_lock *ret,
+		     struct err *e) MUST_CHECK;
 /* world_lock_read: like world_lock_parse, for a file of at most 4 MiB; ERR_CONFIG if it cannot be
  * read. */
 int world_lock_read(const char *path, struct arena *a, struct world_lock *ret,
@@ -181,8 +181,12 @@ int world_load(const char *profiles, const char *name, const char *platform, str
  * key. */
 const struct world *world_with_locks(const struct world *w, const struct world_lock *locks,
 				     struct arena *a);
+struct world_stamp {
+	char *name, *key;
+};
+
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
-int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key,
+int world_read_stamp(const char *dir, struct arena *a, struct world_stamp *ret,
 		     struct err *e) MUST_CHECK;
 
 /* Selects the world of a build. */
@@ -199,12 +203,19 @@ struct world_choice {
 	const char *python; /* of the build */
 };
 
+/* What is asked of worlds: by the tables, for builds of a release. */
+struct world_question {
+	const struct tables *tables;
+	const struct release_row *release;
+	const struct world_wanted *want;
+	struct arena *arena; /* of the answer */
+};
+
 /* world_choose: by the release's rows and what is wanted (any Python: the base's own if the release
  * has it, else the newest that the release has). ret->name is NULL where the release has no rows or
  * the platform has no worlds. ERR_POLICY where a part is needed that has no table; errors of the
  * tables of those that are. */
-int world_choose(const struct tables *t, const struct release_row *r,
-		 const struct world_wanted *want, struct arena *a, struct world_choice *ret,
+int world_choose(const struct world_question *q, struct world_choice *ret,
 		 struct err *e) MUST_CHECK;
 /* world_check_tools: whether the release supports the compiler, CMake and ninja of its base, by the
  * lock: before anything is downloaded. ERR_POLICY names tool and range. */
@@ -220,5 +231,5 @@ const char *world_python_program(const struct world *w, struct arena *a);
 /* world_check_parts: whether its tables have the toolkit, the Python and the library (or another
  * with the same prefix: an older one) that are wanted; its platform is its own. ERR_POLICY names
  * what is not in it, with the release's own world as the hint. */
-int world_check_parts(const struct tables *t, const struct world *w, const struct release_row *r,
-		      const struct world_wanted *want, struct arena *a, struct err *e) MUST_CHECK;
+int world_check_parts(const struct world_question *q, const struct world *w,
+		      struct err *e) MUST_CHECK;

@@ -255,8 +255,13 @@ static int configure(struct building *b, struct err *e)
 	}
 
 	/* Checked now, before an hour of compiling the wrong thing. */
-	if (check_config_tree(b->q->plan, b->q->build_dir, BUILD_TREE, BUILD_LOG, b->backend->cmake,
-			      &early, e) < 0)
+	if (check_config_tree(&(struct config_check){.plan = b->q->plan,
+						     .top = b->q->build_dir,
+						     .build = BUILD_TREE,
+						     .log = BUILD_LOG,
+						     .cmake = b->backend->cmake,
+						     .report = &early},
+			      e) < 0)
 		return err_wrap(e, "%s", b->q->plan->package);
 	return 0;
 }
@@ -303,8 +308,13 @@ static int build_once(struct building *b, struct err *e)
 		return -1;
 	r->pools = b->pools.now;
 	r->jobs = b->pools.now.total;
-	if (check_config_tree(q->plan, q->build_dir, BUILD_TREE, BUILD_LOG, b->backend->cmake,
-			      &r->checked, e) < 0)
+	if (check_config_tree(&(struct config_check){.plan = q->plan,
+						     .top = q->build_dir,
+						     .build = BUILD_TREE,
+						     .log = BUILD_LOG,
+						     .cmake = b->backend->cmake,
+						     .report = &r->checked},
+			      e) < 0)
 		return err_wrap(e, "%s", q->plan->package);
 	return !q->shard && one_wheel(q, b->arena, &r->raw_wheel, e) < 0 ? -1 : 0;
 }
@@ -343,10 +353,10 @@ static void build_pools_plan(const struct build_request *q, struct build_pools *
 	*ret = p;
 }
 
-int build_run(const struct build_request *q, const struct run *run, struct arena *a,
-	      struct build_result *ret, struct err *e)
+int build_run(const struct build_request *q, struct arena *a, struct build_result *ret,
+	      struct err *e)
 {
-	struct building b = {.q = q, .run = run, .arena = a, .began = log_seconds()};
+	struct building b = {.q = q, .run = q->run, .arena = a, .began = log_seconds()};
 	struct build_result *r = &b.result;
 
 	if (backend_find(q->plan->package_row->backend, &b.backend, e) < 0 ||
@@ -358,9 +368,9 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	/* Reads what the last run left, before building_save replaces it. */
 	build_state_now(&b.state);
 	b.has_last = build_state_read(b.q->build_dir, &b.last);
-	if (q->kind == SANDBOX_BWRAP && sandbox_protection(run, PROTECTION_USER) &&
+	if (q->kind == SANDBOX_BWRAP && sandbox_protection(q->run, PROTECTION_USER) &&
 	    build_user_state() == BUILD_USER_OWN)
-		log_info(run->log,
+		log_info(q->run->log,
 			 "%s: builds run as user %d, not as root, and their trees are that user's",
 			 q->plan->package, BUILD_USER);
 	r->memory = b.pools.memory;
@@ -371,7 +381,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	if (rc < 0)
 		return -1;
 	if (r->checked.overridden)
-		log_info(run->log,
+		log_info(q->run->log,
 			 "%s: %zu of %zu units have CPU flags of their own after the "
 			 "plan's, such as %s",
 			 q->plan->package, r->checked.overridden, r->checked.host_units,

@@ -18,24 +18,32 @@ struct config_report {
 };
 
 /* All files are below `top`; `log` is the build's, NULL for none. */
+/* The configuration of a build that is compared with its plan. Paths are relative to `top`. */
+struct config_check {
+	const struct plan *plan;
+	const char *top;
+	const char *log;              /* NULL: none */
+	const char *file;             /* of check_config_cache and check_config_commands */
+	const char *build;            /* of check_config_tree */
+	bool cmake;                   /* it is a build by CMake */
+	struct config_report *report; /* which is added to */
+};
+
 /* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning:
  * ON = 1 = TRUE), then against the summary that the configuration printed into the log, if any: it
  * shows what CMake variables became behind the cache's back. ERR_POLICY lists the differences, each
  * with the log line that explains it; ERR_INTEGRITY names the line of a damaged cache. */
-int check_config_cache(const struct plan *p, const char *top, const char *cache, const char *log,
-		       struct config_report *r, struct err *e) MUST_CHECK;
+int check_config_cache(const struct config_check *k, struct err *e) MUST_CHECK;
 /* check_config_commands: checks in a compile_commands.json that every C and C++ command has all the
  * plan's CPU flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag.
  * ERR_POLICY names the first unit and the count. A flag that a later option overrides (-mno-avx2,
  * another -mcpu=) is counted, and refused if most units have one. */
-int check_config_commands(const struct plan *p, const char *top, const char *commands,
-			  struct config_report *r, struct err *e) MUST_CHECK;
+int check_config_commands(const struct config_check *k, struct err *e) MUST_CHECK;
 /* check_config_tree: finds CMakeCache.txt and compile_commands.json below `build` and checks them;
  * for extensions built without CMake, the commands in the log, and the build.ninja that the last of
  * them left. ERR_POLICY if nothing is found, or with `cmake` if one of CMake's two is missing.
  * ERR_BUILD if CMake's own log says that a program was killed. */
-int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log,
-		      bool cmake, struct config_report *r, struct err *e) MUST_CHECK;
+int check_config_tree(const struct config_check *k, struct err *e) MUST_CHECK;
 
 /* Gets the events of a build, in the caller's thread. Functions may be NULL. */
 struct build_observer {
@@ -81,6 +89,7 @@ struct build_request {
 	const struct build_shard *shard; /* NULL: the whole is built */
 	/* what `ptbuild shell VARIANT` needs to find this tree ("--cache DIR"); NULL: nothing */
 	const char *shell_options;
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 /* Memory ran short and the number of jobs was lowered. */
@@ -114,8 +123,8 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
  * it goes on with half as many jobs and notes that in the result; ERR_SYSTEM only when one job was
  * too many. ERR_BUILD gives the first error of the log, its unit, the command that repeats it and
  * the log. A shard needs a back end that can be shared out, else ERR_POLICY. */
-int build_run(const struct build_request *q, const struct run *run, struct arena *a,
-	      struct build_result *ret, struct err *e) MUST_CHECK;
+int build_run(const struct build_request *q, struct arena *a, struct build_result *ret,
+	      struct err *e) MUST_CHECK;
 
 /* In the build directory, written last: the source is complete. A marker that cannot be read does
  * not count. */

@@ -40,12 +40,27 @@ static const struct setting *find_setting(const struct settings *l, const char *
 	return NULL;
 }
 
-static void add_difference(struct buf *out, size_t *count, const struct setting *s,
-			   const char *where, const char *got, const char *log)
+/* What the configuration has in another way than the plan. */
+struct differences {
+	struct buf out;
+	size_t count;
+	const char *log; /* of the build */
+};
+
+static void differences_release(struct differences *d)
 {
-	if ((*count)++ >= 12)
+	buf_release(&d->out);
+}
+
+static void add_difference(struct differences *d, const struct setting *s, const char *where,
+			   const char *got)
+{
+	struct buf *out = &d->out;
+	const char *log = d->log;
+
+	if (d->count++ >= 12)
 		return;
-	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value,
+	buf_printf(out, "%s%s: asked %s, got %s in %s", d->count > 1 ? "; " : "", s->name, s->value,
 		   got ? got : "nothing", where);
 	/* The first line of the log that names the setting
 	 * together with a word such as "not found". */
@@ -86,9 +101,11 @@ static int split_entry(char *line, char **ret_name, char **ret_value)
 }
 
 /* The values of the plan's settings in a cache, by index; NULL where absent. */
-static int read_cache(const struct plan *p, const char *top, const char *rel, struct arena *a,
-		      const char **values, struct err *e)
+static int read_cache(const struct config_check *k, struct arena *a, const char **values,
+		      struct err *e)
 {
+	const struct plan *p = k->plan;
+	const char *top = k->top, *rel = k->file;
 	AUTO_BUF struct buf text = {0};
 
 	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
@@ -116,12 +133,12 @@ static int read_cache(const struct plan *p, const char *top, const char *rel, st
 
 /* PyTorch's summary: lines "--   NAME   : VALUE" after "******** Summary ********". The log of a
  * resumed tree has several; the last counts. */
-static void compare_summary(const struct plan *p, const char *log, struct buf *out, size_t *count)
+static void compare_summary(const struct plan *p, struct differences *d)
 {
 	static const char mark[] = "******** Summary ********";
 	const char *at = NULL;
 
-	for (const char *m = log; (m = strstr(m, mark)) != NULL; m += sizeof(mark) - 1)
+	for (const char *m = d->log; (m = strstr(m, mark)) != NULL; m += sizeof(mark) - 1)
 		at = m;
 	const char *end = at ? strstr(at, "-- Configuring done") : NULL;
 	while (at && (!end || at < end)) {
@@ -139,40 +156,40 @@ static void compare_summary(const struct plan *p, const char *log, struct buf *o
 		char value[64];
 		snprintf(value, sizeof(value), "%.*s", (int)strcspn(v, "\r\n "), v);
 		if (!same_value(s->value, value))
-			add_difference(out, count, s, "the summary", *value ? value : "nothing",
-				       log);
+			add_difference(d, s, "the summary", *value ? value : "nothing");
 	}
 }
 
-int check_config_cache(const struct plan *p, const char *top, const char *cache,
-		       const char *log_rel, struct config_report *r, struct err *e)
+int check_config_cache(const struct config_check *k, struct err *e)
 {
+	const struct plan *p = k->plan;
+	const char *top = k->top;
 	AUTO_ARENA struct arena a = {0};
-	AUTO_BUF struct buf log = {0}, out = {0};
+	AUTO_BUF struct buf log = {0};
+	struct differences d CLEANUP(differences_release) = {0};
 	const char **values = arena_array(&a, p->cmake.count, sizeof(*values));
-	size_t count = 0;
 
-	if (read_cache(p, top, cache, &a, values, e) < 0)
+	if (read_cache(k, &a, values, e) < 0)
 		return -1;
 	/* A summary that cannot be read proves nothing. */
-	if (log_rel && fs_exists(top, log_rel) && fs_read(top, log_rel, MAX_TEXT, &log, e) < 0)
+	if (k->log && fs_exists(top, k->log) && fs_read(top, k->log, MAX_TEXT, &log, e) < 0)
 		return -1;
+	d.log = buf_cstr(&log);
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
 		if (!values[i] || !same_value(s->value, values[i]))
-			add_difference(&out, &count, s, "CMakeCache.txt", values[i],
-				       buf_cstr(&log));
+			add_difference(&d, s, "CMakeCache.txt", values[i]);
 	}
 
-	compare_summary(p, buf_cstr(&log), &out, &count);
-	if (count) {
+	compare_summary(p, &d);
+	if (d.count) {
 		err_set(e, ERR_POLICY, "the configuration is not what was asked for: %s%s",
-			buf_cstr(&out), count > 12 ? "; ..." : "");
+			buf_cstr(&d.out), d.count > 12 ? "; ..." : "");
 		return err_hint(e, "install what the build did not find (see the log), or change "
 				   "the profile or --set");
 	}
 
-	r->entries += p->cmake.count;
+	k->report->entries += p->cmake.count;
 	return 0;
 }
 
@@ -380,13 +397,13 @@ static const char *with_files(const struct response_files *f, const char *comman
 	return arena_strdup(a, buf_cstr(&out));
 }
 
-int check_config_commands(const struct plan *p, const char *top, const char *commands,
-			  struct config_report *r, struct err *e)
+int check_config_commands(const struct config_check *k, struct err *e)
 {
+	const char *top = k->top, *commands = k->file;
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, top, commands);
 	AUTO_JSON json_t *j = NULL;
-	struct checking c = {.plan = p, .top = top, .rel = commands, .r = r};
+	struct checking c = {.plan = k->plan, .top = top, .rel = commands, .r = k->report};
 	size_t i;
 	json_t *entry;
 
@@ -509,9 +526,13 @@ static int check_checks(const char *top, const char *rel, struct err *e)
 			path_join(&a, top, rel));
 }
 
-int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log,
-		      bool cmake, struct config_report *r, struct err *e)
+int check_config_tree(const struct config_check *k, struct err *e)
 {
+	const struct plan *p = k->plan;
+	const char *top = k->top, *build = k->build, *log = k->log;
+	const bool cmake = k->cmake;
+	struct config_report *r = k->report;
+	struct config_check one = *k;
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
 
@@ -535,10 +556,17 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 	for (unsigned i = CHECKS; cmake && i <= OLD_CHECKS; i++)
 		if (f.paths[i] && check_checks(top, path_join(&a, build, f.paths[i]), e) < 0)
 			return -1;
-	if (cache && check_config_cache(p, top, path_join(&a, build, cache), log, r, e) < 0)
-		return -1;
-	if (commands)
-		return check_config_commands(p, top, path_join(&a, build, commands), r, e);
+	if (cache) {
+		one.file = path_join(&a, build, cache);
+		if (check_config_cache(&one, e) < 0)
+			return -1;
+	}
+
+	if (commands) {
+		one.file = path_join(&a, build, commands);
+		return check_config_commands(&one, e);
+	}
+
 	if (ninja) {
 		struct config_report last = {0};
 		/* Every extension of a setup.py writes its build.ninja over the one before.
@@ -550,9 +578,9 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 			if (fs_read(top, log, MAX_TEXT, &text, e) < 0)
 				return -1;
 			strlist_split(&lines, &a, buf_cstr(&text), "\n");
-			for (size_t k = 0; k < lines.count; k++) {
+			for (size_t n = 0; n < lines.count; n++) {
 				/* pip's */
-				const char *line = lines.items[k] + strspn(lines.items[k], " ");
+				const char *line = lines.items[n] + strspn(lines.items[n], " ");
 				const char *file = *line == '[' && isdigit((unsigned char)line[1])
 							   ? compiled_file(line, &a)
 							   : NULL;

@@ -30,11 +30,10 @@ static void add_site(struct strlist *sites, struct arena *a, const char *line, b
 		strlist_once(sites, a, path_join(a, site, ""));
 }
 
-int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a,
-	      struct strlist *ret, struct err *e)
+int apt_sites(const struct fetcher *by, const char *archive, struct strlist *ret, struct err *e)
 {
 	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
-	const char *program = proc_find(a, "apt-get");
+	const char *program = proc_find(by->arena, "apt-get");
 	/* what it cannot say is not known: another place may do */
 	const size_t before = ret->count;
 	bool security = strcmp(archive, "debian-security") == 0;
@@ -53,7 +52,7 @@ int apt_sites(const char *archive, bool any, const struct run *run, struct arena
 				   "--format",
 				   format,
 				   NULL};
-	for (int i = any; i < 2 && ret->count == before; i++) {
+	for (int i = by->o->any_site; i < 2 && ret->count == before; i++) {
 		AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
 		struct strlist lines = {0};
 		struct proc_result result;
@@ -62,15 +61,15 @@ int apt_sites(const char *archive, bool any, const struct run *run, struct arena
 					       .err = &errors,
 					       .max_output = 16 << 20,
 					       .answer = true};
-		if (proc_run(&spec, run, &result, e) < 0)
+		if (proc_run(&spec, by->run, &result, e) < 0)
 			return -1;
-		strlist_split(&lines, a, buf_cstr(&out), "\n");
+		strlist_split(&lines, by->arena, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
-			add_site(ret, a, lines.items[k], i == 0, security);
+			add_site(ret, by->arena, lines.items[k], i == 0, security);
 		if (!i || ret->count > before || !result.status)
 			continue;
 		const char *said = arena_printf(
-			a, "apt-get does not say where the archive '%s' is: %.*s", archive,
+			by->arena, "apt-get does not say where the archive '%s' is: %.*s", archive,
 			(int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));
 		if (err_kind_of_words(buf_cstr(&errors), ERR_NETWORK) == ERR_SYSTEM) {
 			const char *tmp = getenv("TMPDIR");
@@ -79,7 +78,7 @@ int apt_sites(const char *archive, bool any, const struct run *run, struct arena
 					tmp && *tmp ? tmp : "/tmp");
 		}
 
-		log_warn(run->log, "%s", said);
+		log_warn(by->run->log, "%s", said);
 	}
 
 	return 0;
@@ -176,30 +175,29 @@ static int add_file(const char *archive, const char *file, struct arena *a, stru
 	return 0;
 }
 
-int archives_find(const char *archive, const struct fetch_options *o, const struct run *run,
-		  struct arena *a, struct strlist *ret, struct err *e)
+int archives_find(const struct fetcher *by, const char *archive, struct strlist *ret, struct err *e)
 {
 	struct strlist out = {0};
 	size_t len = strlen(archive);
 
-	for (size_t i = 0; i < o->archives.count; i++) {
-		const char *word = o->archives.items[i];
+	for (size_t i = 0; i < by->o->archives.count; i++) {
+		const char *word = by->o->archives.items[i];
 		if (strncmp(word, archive, len) == 0 && word[len] == '=' &&
-		    add_address(&out, a, word + len + 1, "--archive", e) < 0)
+		    add_address(&out, by->arena, word + len + 1, "--archive", e) < 0)
 			return -1;
 	}
 
 	if (!out.count) {
 		struct strlist urls = {0};
-		const char *name = variable_of(archive, a), *value = getenv(name);
-		strlist_split(&urls, a, value ? value : "", " \t\n");
+		const char *name = variable_of(archive, by->arena), *value = getenv(name);
+		strlist_split(&urls, by->arena, value ? value : "", " \t\n");
 		for (size_t k = 0; k < urls.count; k++)
-			if (add_address(&out, a, urls.items[k], name, e) < 0)
+			if (add_address(&out, by->arena, urls.items[k], name, e) < 0)
 				return -1;
 	}
 
-	if ((!out.count && (add_file(archive, o->archives_file, a, &out, e) < 0 ||
-			    apt_sites(archive, o->any_site, run, a, &out, e) < 0)))
+	if ((!out.count && (add_file(archive, by->o->archives_file, by->arena, &out, e) < 0 ||
+			    apt_sites(by, archive, &out, e) < 0)))
 		return -1;
 	*ret = out;
 	return 0;
@@ -223,14 +221,13 @@ char *archives_snapshots(const char *archive, struct arena *a)
 
 enum { RELEASE_MAX = 16 << 20 };
 
-int fetch_archive(struct store *store, const char *archive, const char *suite,
-		  const struct fetch_options *o, const struct run *run, struct arena *a,
+int fetch_archive(const struct fetcher *by, const char *archive, const char *suite,
 		  struct strlist *ret, struct err *e)
 {
 	struct strlist all[2] = {0};
-	const char *place = arena_printf(a, "%s/dists/%s/InRelease", archive, suite), *file;
+	const char *place = arena_printf(by->arena, "%s/dists/%s/InRelease", archive, suite), *file;
 
-	if (fetch_latest(store, place, NULL, RELEASE_MAX, o, run, a, &file, e) < 0) {
+	if (fetch_latest(by, &(struct fetch_page){place, NULL, RELEASE_MAX}, &file, e) < 0) {
 		/* a reason of its own: --offline, no address known */
 		if (e->kind != ERR_NETWORK || e->hint[0])
 			return err_wrap(e, "no index of '%s'", suite);
@@ -244,13 +241,13 @@ int fetch_archive(struct store *store, const char *archive, const char *suite,
 			archive);
 	}
 
-	if (archives_find(archive, o, run, a, &all[0], e) < 0 ||
-	    archives_find(archives_snapshots(archive, a), o, run, a, &all[1], e) < 0)
+	if (archives_find(by, archive, &all[0], e) < 0 ||
+	    archives_find(by, archives_snapshots(archive, by->arena), &all[1], e) < 0)
 		return -1;
 	for (size_t i = 0; i < 2; i++)
 		for (size_t k = 0; k < all[i].count; k++)
-			if (!o->offline || *all[i].items[k] == '/' ||
+			if (!by->o->offline || *all[i].items[k] == '/' ||
 			    strncmp(all[i].items[k], "file:", 5) == 0)
-				strlist_ref(ret, a, all[i].items[k]);
+				strlist_ref(ret, by->arena, all[i].items[k]);
 	return 0;
 }

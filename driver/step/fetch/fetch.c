@@ -252,34 +252,35 @@ static bool mirror_has(const char *mirror, const struct fetch_source *s, struct 
 	return false;
 }
 
-int fetch_origin(const struct store *store, const struct fetch_source *s,
-		 const struct fetch_options *o, struct arena *a, const char **ret, struct err *e)
+int fetch_origin(const struct fetcher *by, const struct fetch_source *s, const char **ret,
+		 struct err *e)
 {
 	struct strlist all = {0};
 
-	for (size_t i = 0; i < o->mirrors.count; i++) {
-		const char *mirror = o->mirrors.items[i];
-		const char *words = arena_printf(a, "mirror '%s'", transfer_shown_url(a, mirror));
-		if (mirror_has(mirror, s, a)) {
+	for (size_t i = 0; i < by->o->mirrors.count; i++) {
+		const char *mirror = by->o->mirrors.items[i];
+		const char *words = arena_printf(by->arena, "mirror '%s'",
+						 transfer_shown_url(by->arena, mirror));
+		if (mirror_has(mirror, s, by->arena)) {
 			*ret = words;
 			return 0;
 		}
 
 		if (strncmp(mirror, "http", 4) == 0)
-			strlist_ref(&all, a, words);
+			strlist_ref(&all, by->arena, words);
 	}
 
-	if (o->offline)
+	if (by->o->offline)
 		return fetch_forbidden(s, "", e);
-	if (store && store_has_remote(store))
-		strlist_ref(&all, a, "the remote store");
+	if (by->store && store_has_remote(by->store))
+		strlist_ref(&all, by->arena, "the remote store");
 	for (size_t k = 0; k < s->urls.count; k++) {
-		const char *origin = origin_of(s->urls.items[k], a);
+		const char *origin = origin_of(s->urls.items[k], by->arena);
 		if (origin)
-			strlist_once(&all, a, origin);
+			strlist_once(&all, by->arena, origin);
 	}
 
-	*ret = strlist_join(&all, a, " or ");
+	*ret = strlist_join(&all, by->arena, " or ");
 	return 0;
 }
 
@@ -364,29 +365,28 @@ static void set_defaults(struct fetch_options *o)
 	o->slow_seconds = o->slow_seconds ? o->slow_seconds : DEFAULT_SLOW_SECONDS;
 }
 
-int fetch_all(struct store *store, struct fetch_source *sources, size_t count,
-	      const struct fetch_options *o, const struct run *run, struct arena *a,
+int fetch_all(const struct fetcher *by, struct fetch_source *sources, size_t count,
 	      struct fetch_stats *ret, struct err *e)
 {
 	double start = log_seconds();
-	struct fetch_options options = *o;
-	struct fetch_pool p = {.jobs = arena_array(a, count, sizeof(*p.jobs))};
-	const char **paths = arena_array(a, count, sizeof(*paths));
+	struct fetch_options options = *by->o;
+	struct fetch_pool p = {.jobs = arena_array(by->arena, count, sizeof(*p.jobs))};
+	const char **paths = arena_array(by->arena, count, sizeof(*paths));
 	struct fetch_stats stats = {0};
 
 	set_defaults(&options);
-	p.shared.store = store;
+	p.shared.store = by->store;
 	p.shared.o = &options;
-	if (run_check(run, e) < 0)
+	if (run_check(by->run, e) < 0)
 		return -1;
 	/* Sources in the store need no thread and no lock. */
 	for (size_t i = 0; i < count; i++) {
 		const char *dir = NULL;
 		if (check_source(&sources[i], e) < 0 ||
-		    store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) < 0)
+		    store_find(by->store, STORE_SOURCE, sources[i].sha256, by->arena, &dir, e) < 0)
 			return -1;
 		if (dir) {
-			if (object_file(dir, &sources[i], a, &paths[i], e) < 0)
+			if (object_file(dir, &sources[i], by->arena, &paths[i], e) < 0)
 				return -1;
 			continue;
 		}
@@ -395,12 +395,12 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count,
 	}
 
 	stats.from_store = (unsigned)(count - p.count);
-	int status = p.count ? fetch_missing(&p, run, a, e) : 0;
+	int status = p.count ? fetch_missing(&p, by->run, by->arena, e) : 0;
 	for (size_t i = 0; i < p.count; i++) {
 		struct fetch_job *j = &p.jobs[i];
 		sources[j->source - sources].gone = j->gone;
 		if (status == 0) {
-			paths[j->source - sources] = arena_strdup(a, j->path);
+			paths[j->source - sources] = arena_strdup(by->arena, j->path);
 			stats.from_store += j->from_store;
 			stats.downloaded += !j->from_store;
 		}
@@ -433,47 +433,47 @@ static int publish_latest(struct fetch_shared *f, const char *stage, const char 
 	return object_file(dir, &s, a, ret, e);
 }
 
-int fetch_latest(struct store *store, const char *place, const char *accept, uint64_t max,
-		 const struct fetch_options *o, const struct run *run, struct arena *a,
-		 const char **ret, struct err *e)
+int fetch_latest(const struct fetcher *by, const struct fetch_page *page, const char **ret,
+		 struct err *e)
 {
-	struct fetch_options options = *o;
-	struct fetch_shared f = {.store = store, .o = &options};
-	struct fetch_worker w = {.shared = &f, .run = run};
-	const bool web = strstr(place, "://") != NULL;
-	const char *stage, *name = web ? "page" : path_base(place),
-			   *shown = transfer_shown_url(a, place);
+	struct fetch_options options = *by->o;
+	struct fetch_shared f = {.store = by->store, .o = &options};
+	struct fetch_worker w = {.shared = &f, .run = by->run};
+	const bool web = strstr(page->place, "://") != NULL;
+	const char *stage, *name = web ? "page" : path_base(page->place),
+			   *shown = transfer_shown_url(by->arena, page->place);
 	bool absent = false;
 
 	if (web && !options.retries) /* somebody waits */
 		options.retries = 1;
 	set_defaults(&options);
-	if (run_check(run, e) < 0)
+	if (run_check(by->run, e) < 0)
 		return -1;
-	if (o->offline) {
+	if (by->o->offline) {
 		err_set(e, ERR_NETWORK,
 			"'%s' may have changed, and --offline forbids asking for it", shown);
 		return err_hint(e, "run the same without --offline");
 	}
 
-	if (store_stage(store, a, &stage, e) < 0 || open_shared(&f, e) < 0)
+	if (store_stage(by->store, by->arena, &stage, e) < 0 || open_shared(&f, e) < 0)
 		return -1;
-	const struct transfer t = {.url = place,
-				   .accept = accept,
-				   .path = path_join(a, stage, name),
-				   .max_bytes = max,
+	const struct transfer t = {.url = page->place,
+				   .accept = page->accept,
+				   .path = path_join(by->arena, stage, name),
+				   .max_bytes = page->max,
 				   .stall_seconds = options.stall_seconds,
 				   .slow_seconds = options.slow_seconds,
 				   .slow_rate = FETCH_SLOW_RATE,
-				   .run = run,
+				   .run = by->run,
 				   .progress = &f.amount};
 	enum transfer_outcome got =
 		web ? fetch_http(&w, &t, shown, e) : fetch_deb(&w, &t, name, &absent, e);
 	if (web && got != TRANSFER_DONE && e->kind == ERR_NETWORK)
 		err_hint(e, "look whether the address is right and a server runs there");
-	int status = got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e) : -1;
+	int status =
+		got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, by->arena, ret, e) : -1;
 	if (status < 0)
-		store_drop_stage(store, stage);
+		store_drop_stage(by->store, stage);
 	close_shared(&f);
 	return status;
 }

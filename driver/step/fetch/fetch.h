@@ -41,6 +41,21 @@ struct fetch_options {
 	unsigned slow_seconds;
 };
 
+/* Who fetches, and where to. */
+struct fetcher {
+	struct store *store; /* NULL where only addresses are asked for */
+	const struct fetch_options *o;
+	const struct run *run;
+	struct arena *arena; /* of what is returned */
+};
+
+/* A file whose digest is not known before. */
+struct fetch_page {
+	const char *place;
+	const char *accept; /* media types; NULL: any */
+	uint64_t max;       /* bytes */
+};
+
 struct fetch_stats {
 	unsigned from_store, downloaded;
 	uint64_t bytes;
@@ -60,21 +75,17 @@ struct fetch_stats {
  *   which the first few are printed.
  * - Two processes that want the same file download it once.
  * ERR_CONFIG for a bad file name or digest. */
-int fetch_all(struct store *store, struct fetch_source *sources, size_t count,
-	      const struct fetch_options *o, const struct run *run, struct arena *a,
+int fetch_all(const struct fetcher *by, struct fetch_source *sources, size_t count,
 	      struct fetch_stats *ret, struct err *e) MUST_CHECK;
 /* fetch_origin: describes the location from which fetch_all would get a file that the store (NULL:
  * none) lacks, without network access. ERR_NETWORK like fetch_all when offline. */
-int fetch_origin(const struct store *store, const struct fetch_source *s,
-		 const struct fetch_options *o, struct arena *a, const char **ret,
+int fetch_origin(const struct fetcher *by, const struct fetch_source *s, const char **ret,
 		 struct err *e) MUST_CHECK;
-/* fetch_latest: a file whose digest nobody knows as it is now, at most `max` bytes, in the store by
- * its digest: ARCHIVE/PATH of a Debian archive, or a page at a URL, which is asked for as the media
- * type `accept` (NULL: any), and soon given up (retries: 0 = 1). ERR_NETWORK offline, and as
- * fetch_all. */
-int fetch_latest(struct store *store, const char *place, const char *accept, uint64_t max,
-		 const struct fetch_options *o, const struct run *run, struct arena *a,
-		 const char **ret, struct err *e) MUST_CHECK;
+/* fetch_latest: a file whose digest nobody knows as it is now, in the store by its digest:
+ * ARCHIVE/PATH of a Debian archive, or a page at a URL, which is soon given up (retries: 0 = 1).
+ * ERR_NETWORK offline, and as fetch_all. */
+int fetch_latest(const struct fetcher *by, const struct fetch_page *page, const char **ret,
+		 struct err *e) MUST_CHECK;
 
 /* Whether what is to be downloaded can be had: one small request to each of its places, all at
  * once, before anything long. */
@@ -103,24 +114,23 @@ int archives_word(const char *word, struct err *e) MUST_CHECK;
 /* archives_find: returns the addresses of an archive, without a slash at their ends: those of
  * --archive, else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get.
  * Empty if all have none. ERR_CONFIG for a malformed address or line. */
-int archives_find(const char *archive, const struct fetch_options *o, const struct run *run,
-		  struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int archives_find(const struct fetcher *by, const char *archive, struct strlist *ret,
+		  struct err *e) MUST_CHECK;
 /* archives_snapshots: the archive of an archive's snapshots, "debian-snapshot" of "debian". */
 char *archives_snapshots(const char *archive, struct arena *a) __attribute__((returns_nonnull));
 /* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
 int archives_unknown(const char *archive, struct err *e);
 
 /* apt_sites: adds the sites of an archive ("debian", "debian-security") by apt-get of this machine;
- * none where it has none, or knows no such archive. `any`: at once, with those of others that have
- * a component "main". */
-int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a,
-	      struct strlist *ret, struct err *e) MUST_CHECK;
+ * none where it has none, or knows no such archive. by->o->any_site: at once, with those of others
+ * that have a component "main". */
+int apt_sites(const struct fetcher *by, const char *archive, struct strlist *ret,
+	      struct err *e) MUST_CHECK;
 
 /* fetch_archive: fetches the suite's InRelease, unchecked, and gives the addresses of the
  * archive, those of its snapshots last; offline only directories. ERR_NETWORK, with the hint of
  * --archive, where none has it; as fetch_all offline, and for an archive without an address. */
-int fetch_archive(struct store *store, const char *archive, const char *suite,
-		  const struct fetch_options *o, const struct run *run, struct arena *a,
+int fetch_archive(const struct fetcher *by, const char *archive, const char *suite,
 		  struct strlist *ret, struct err *e) MUST_CHECK;
 
 /* A folder of the user's as a source: the archive that it makes, the same for the same files. */
@@ -183,12 +193,11 @@ char *wheel_page_url(const char *index, const char *name, struct arena *a)
  * are resolved. Left out is what cannot be meant: other files, links that end in another name, that
  * are not http or https, or that lead from https to http. ERR_NETWORK for anything that does not
  * follow PEP 691, with `url` in the message. */
-int wheel_page_parse(const char *text, size_t len, const char *url, struct arena *a,
-		     struct wheel_page *ret, struct err *e) MUST_CHECK;
+int wheel_page_parse(const struct file_bytes *in, struct arena *a, struct wheel_page *ret,
+		     struct err *e) MUST_CHECK;
 /* wheel_page_find: a wheel or an sdist by its name; NULL without it. */
 const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name);
 /* wheel_list: of a NAME or NAME==VERSION, whose version says nothing here; from the index that the
  * machine names, else pip's own. ERR_NETWORK as fetch_latest and wheel_page_parse. */
-int wheel_list(struct store *store, const char *asked, const struct fetch_options *o,
-	       const struct run *run, struct arena *a, struct wheel_page *ret,
+int wheel_list(const struct fetcher *by, const char *asked, struct wheel_page *ret,
 	       struct err *e) MUST_CHECK;

@@ -90,7 +90,8 @@ int fetch_addresses(struct fetch_shared *f, const char *archive, const struct ru
 	struct fetch_archive *it = f->archives;
 	while (it && strcmp(it->name, archive) != 0)
 		it = it->next;
-	if (!it && (status = archives_find(archive, f->o, run, a, &urls, e)) == 0) {
+	if (!it && (status = archives_find(&(struct fetcher){NULL, f->o, run, a}, archive, &urls,
+					   e)) == 0) {
 		it = arena_alloc(a, sizeof(*it));
 		*it = (struct fetch_archive){.name = arena_strdup(a, archive), .next = f->archives};
 		it->items = arena_array(a, urls.count + 1, sizeof(*it->items));
@@ -301,7 +302,7 @@ static enum transfer_outcome get_page(const struct wheel_try *x, const char *url
 	}
 
 	if (out == TRANSFER_DONE &&
-	    wheel_page_parse(text.data, text.len, url, x->arena, ret, e) < 0)
+	    wheel_page_parse(&(struct file_bytes){text.data, text.len, url}, x->arena, ret, e) < 0)
 		return TRANSFER_RETRY; /* of another kind: pip may read it */
 	return out;
 }

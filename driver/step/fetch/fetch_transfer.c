@@ -93,26 +93,31 @@ static int open_file(struct partial *p, struct err *e)
 	return p->have > p->max ? partial_restart(p, e) : 0;
 }
 
+static uint64_t max_bytes(const struct transfer *t)
+{
+	return t->max_bytes ? t->max_bytes : TRANSFER_MAX_BYTES;
+}
+
 /* Opens or creates the file (links are refused), empties it if longer than `max` or if no digest is
  * wanted (NULL), and hashes it; *ret_complete: it is the wanted file. Keeps the pointer `path`. */
-static int partial_open(struct partial *p, const char *path, const char *sha256, uint64_t max,
-			const struct run *run, bool *ret_complete, struct err *e)
+static int partial_open(struct partial *p, const struct transfer *t, bool *ret_complete,
+			struct err *e)
 {
 	AUTO_PARTIAL struct partial new = {
-		.path = path, .fd = -1, .digest = digest_new(), .max = max};
+		.path = t->path, .fd = -1, .digest = digest_new(), .max = max_bytes(t)};
 	char got[DIGEST_HEX_LEN + 1];
 	bool complete = false;
 
 	if (open_file(&new, e) < 0)
 		return -1;
 	/* nothing to check a longer one by */
-	if (new.have > 0 && !sha256 && partial_restart(&new, e) < 0)
+	if (new.have > 0 && !t->sha256 && partial_restart(&new, e) < 0)
 		return -1;
 	if (new.have > 0) {
-		if (hash_existing(&new, run, e) < 0)
+		if (hash_existing(&new, t->run, e) < 0)
 			return -1;
-		complete = partial_matches(&new, sha256, got);
-		if (!complete && hash_existing(&new, run, e) < 0)
+		complete = partial_matches(&new, t->sha256, got);
+		if (!complete && hash_existing(&new, t->run, e) < 0)
 			return -1;
 	}
 
@@ -177,11 +182,6 @@ struct attempt {
 	unsigned *retry_after;
 	struct err *e;
 };
-
-static uint64_t max_bytes(const struct transfer *t)
-{
-	return t->max_bytes ? t->max_bytes : TRANSFER_MAX_BYTES;
-}
 
 char *transfer_shown_url(struct arena *a, const char *url)
 {
@@ -609,7 +609,7 @@ enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retr
 	AUTO_ARENA struct arena a = {0};
 	bool complete = false;
 
-	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) < 0)
+	if (partial_open(&p, t, &complete, e) < 0)
 		return TRANSFER_STOP;
 	if (complete)
 		return TRANSFER_DONE;
@@ -632,7 +632,7 @@ enum transfer_outcome transfer_check(const struct transfer *t, struct err *e)
 	bool complete = false;
 	char got[DIGEST_HEX_LEN + 1];
 
-	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) < 0)
+	if (partial_open(&p, t, &complete, e) < 0)
 		return TRANSFER_STOP;
 	if (complete || partial_matches(&p, t->sha256, got))
 		return TRANSFER_DONE;
@@ -682,7 +682,7 @@ enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e)
 		return TRANSFER_NEXT;
 	}
 
-	if (partial_open(&p, t->path, t->sha256, max_bytes(t), t->run, &complete, e) < 0)
+	if (partial_open(&p, t, &complete, e) < 0)
 		return TRANSFER_STOP;
 	if (complete)
 		return TRANSFER_DONE;

@@ -82,25 +82,25 @@ static int bad(const char *page, const char *what, struct err *e)
 	return err_hint(e, "the index must have the Simple API in JSON (PEP 691)");
 }
 
-int wheel_page_parse(const char *text, size_t len, const char *url, struct arena *a,
-		     struct wheel_page *ret, struct err *e)
+int wheel_page_parse(const struct file_bytes *in, struct arena *a, struct wheel_page *ret,
+		     struct err *e)
 {
 	json_error_t why;
-	AUTO_JSON json_t *page = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	AUTO_JSON json_t *page = json_loadb(in->data, in->size, JSON_REJECT_DUPLICATES, &why);
 
 	if (!page)
-		return bad(url, why.text, e);
+		return bad(in->name, why.text, e);
 	const char *version = json_member(json_object_get(page, "meta"), "api-version");
 	const json_t *files = json_object_get(page, "files");
 	if (!version || strncmp(version, "1.", 2) != 0)
-		return bad(url, "its api-version is not 1", e);
+		return bad(in->name, "its api-version is not 1", e);
 	if (!json_is_array(files))
-		return bad(url, "it has no list of files", e);
+		return bad(in->name, "it has no list of files", e);
 	struct wheel_page p = {.files = arena_array(a, json_array_size(files), sizeof(*p.files)),
 			       .sdists = arena_array(a, json_array_size(files), sizeof(*p.files))};
 	for (size_t i = 0; i < json_array_size(files); i++) {
 		struct wheel_listed one;
-		if (!read_file(json_array_get(files, i), url, a, &one))
+		if (!read_file(json_array_get(files, i), in->name, a, &one))
 			continue;
 		if (path_has_suffix(one.name, WHEEL_SDIST))
 			p.sdists[p.sdists_count++] = one;
@@ -344,18 +344,19 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t si
 			   "holds the file with --mirror DIR");
 }
 
-int wheel_list(struct store *store, const char *asked, const struct fetch_options *o,
-	       const struct run *run, struct arena *a, struct wheel_page *ret, struct err *e)
+int wheel_list(const struct fetcher *by, const char *asked, struct wheel_page *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	const char *index = NULL, *file;
 
-	if (wheel_index(run, a, &index, e) < 0 ||
-	    (!index && wheel_index_default(run, a, &index, e) < 0))
+	if (wheel_index(by->run, by->arena, &index, e) < 0 ||
+	    (!index && wheel_index_default(by->run, by->arena, &index, e) < 0))
 		return -1;
-	const char *url = wheel_page_url(index, arena_strndup(a, asked, strcspn(asked, "=")), a);
-	if (fetch_latest(store, url, WHEEL_PAGE_ACCEPT, WHEEL_PAGE_MAX, o, run, a, &file, e) < 0 ||
+	const char *url = wheel_page_url(
+		index, arena_strndup(by->arena, asked, strcspn(asked, "=")), by->arena);
+	if (fetch_latest(by, &(struct fetch_page){url, WHEEL_PAGE_ACCEPT, WHEEL_PAGE_MAX}, &file,
+			 e) < 0 ||
 	    fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0)
 		return -1;
-	return wheel_page_parse(text.data, text.len, url, a, ret, e);
+	return wheel_page_parse(&(struct file_bytes){text.data, text.len, url}, by->arena, ret, e);
 }

@@ -176,7 +176,7 @@ static const char *base_image(const struct bundle_request *q, struct arena *a)
 	for (size_t i = 0; i < q->count; i++) {
 		struct wheel_name n;
 		older = older && wheel_name_parse(q->wheels[i].path, a, &n, ERR_IGNORED) == 0 &&
-			wheel_name_lands(&n, q->machine, 36, a);
+			wheel_name_lands(&n, &(struct wheel_machine){q->machine, 36}, a);
 	}
 
 	return arena_printf(a, "python:%s-slim-%s", q->python, older ? "bookworm" : "trixie");

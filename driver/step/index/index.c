@@ -582,16 +582,16 @@ static int write_locked(struct indexing *x, struct err *e)
 	return fs_remove(TRUSTED, stage, rc < 0 ? ERR_IGNORED : e) < 0 ? -1 : rc;
 }
 
-int index_write(const struct index_request *q, const struct run *run, struct arena *a,
-		struct index_result *ret, struct err *e)
+int index_write(const struct index_request *q, struct arena *a, struct index_result *ret,
+		struct err *e)
 {
-	struct indexing x = {.q = q, .run = run, .a = a, .url = wheels_url(q->base_url, a)};
+	struct indexing x = {.q = q, .run = q->run, .a = a, .url = wheels_url(q->base_url, a)};
 	const char *path = path_join(a, q->dir, OWN ".lock");
 	struct lock lock = LOCK_NONE;
 
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (lock_acquire(&lock, path, false, run, e) < 0)
+	if (lock_acquire(&lock, path, false, q->run, e) < 0)
 		return -1;
 	int rc = write_locked(&x, e);
 	lock_drop(&lock, path);

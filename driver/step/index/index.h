@@ -8,7 +8,8 @@
 struct index_request {
 	const char *dir; /* holds the wheels, and gets the index */
 	/* where the wheels of `dir` are served, NULL: beside the index, by relative links */
-	const char *base_url; /* of index_check_base */
+	const char *base_url;  /* of index_check_base */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 /* INDEX_ALL, or the directory of a profile: "cpu-avx2", by the versions' local labels. */
@@ -47,8 +48,8 @@ int index_check_base(const char *url, struct err *e) MUST_CHECK;
  * The same wheels give the same bytes. Sub-directories are exchanged atomically, those without
  * wheels removed; concurrent calls wait. Nothing changes on an error: ERR_INTEGRITY names a bad
  * wheel, ERR_POLICY a directory of that name that is not an index. */
-int index_write(const struct index_request *q, const struct run *run, struct arena *a,
-		struct index_result *ret, struct err *e) MUST_CHECK;
+int index_write(const struct index_request *q, struct arena *a, struct index_result *ret,
+		struct err *e) MUST_CHECK;
 
 /* Wheel variants (PEP 825, 850: drafts): an index from which installers choose by the machine. */
 
@@ -71,8 +72,7 @@ struct index_variants {
  * property says, and those that require one of these are left out. Wheels there that come from none
  * of `dir` are removed. As index_write, and ERR_USAGE where there is no variant. */
 int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make,
-		   const struct run *run, struct arena *a, struct index_variants *ret,
-		   struct err *e) MUST_CHECK;
+		   struct arena *a, struct index_variants *ret, struct err *e) MUST_CHECK;
 
 /* Files next to the wheels of a set: constraints, one bill of materials, a stage for Docker. */
 

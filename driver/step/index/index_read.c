@@ -50,9 +50,18 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 	return 0;
 }
 
-static int read_metadata(const struct zip_reader *z, const struct wheel_name *n, struct arena *a,
-			 struct index_wheel *w, struct err *e)
+/* A wheel that is read. */
+struct reading {
+	const struct zip_reader *z;
+	struct wheel_name n;
+	struct arena *a;
+};
+
+static int read_metadata(const struct reading *r, struct index_wheel *w, struct err *e)
 {
+	const struct zip_reader *z = r->z;
+	const struct wheel_name *n = &r->n;
+	struct arena *a = r->a;
 	struct buf AUTO_BUF text = {0};
 	struct wheel_headers h;
 	const char *info;
@@ -67,7 +76,8 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 		return err_set(e, ERR_INTEGRITY, "its '%s' is not named after the file", info);
 	const char *path = path_join(a, info, "METADATA");
 	if (wheel_zip_text(z, path, METADATA_MAX, &text, e) < 0 ||
-	    wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
+	    wheel_headers_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, a, &h, e) <
+		    0)
 		return -1;
 	const char *name = wheel_headers_get(&h, "Name"),
 		   *version = wheel_headers_get(&h, "Version");
@@ -106,9 +116,11 @@ static bool has_root_torch(const json_t *bill)
 	return false;
 }
 
-static int read_bill(const struct zip_reader *z, const struct wheel_name *n, struct arena *a,
-		     struct index_wheel *w, struct err *e)
+static int read_bill(const struct reading *r, struct index_wheel *w, struct err *e)
 {
+	const struct zip_reader *z = r->z;
+	const struct wheel_name *n = &r->n;
+	struct arena *a = r->a;
 	const char *path = arena_printf(a, "%s/sboms/%s.cdx.json", wheel_dist_info(n, a), n->dist);
 	const struct zip_entry *en = zip_find(z, path);
 	AUTO_BUF struct buf text = {0};
@@ -134,29 +146,31 @@ static int check_private(const struct zip_reader *z, const struct wheel_name *n,
 			   "slimmed for");
 }
 
-static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w,
-		    struct err *e)
+static int read_all(const char *path, struct arena *a, struct index_wheel *w, struct err *e)
 {
-	struct wheel_name n;
+	const char *file = path_base(path);
+	struct reading r = {.a = a};
+	const struct wheel_name *n = &r.n;
 	struct zip_reader *AUTO_ZIP z = NULL;
 	struct stat st;
 	char digest[DIGEST_HEX_LEN + 1];
 
-	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0)
+	if (wheel_name_parse(file, a, &r.n, e) < 0 || zip_open(path, a, &z, e) < 0)
 		return -1;
-	if (check_private(z, &n, a, e) < 0 || read_metadata(z, &n, a, w, e) < 0 ||
-	    read_bill(z, &n, a, w, e) < 0)
+	r.z = z;
+	if (check_private(z, n, a, e) < 0 || read_metadata(&r, w, e) < 0 || read_bill(&r, w, e) < 0)
 		return -1;
 	if (digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
 		return -1;
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	w->file = arena_strdup(a, file);
-	w->project = with_dashes(wheel_normalize(n.dist, a), a);
-	w->version = n.version;
-	w->variants =
-		*n.variant ? arena_printf(a, "%s-%s" INDEX_VARIANTS_FILE, n.dist, n.version) : NULL;
-	const char *plus = strchr(n.version, '+');
+	w->project = with_dashes(wheel_normalize(n->dist, a), a);
+	w->version = n->version;
+	w->variants = *n->variant
+			      ? arena_printf(a, "%s-%s" INDEX_VARIANTS_FILE, n->dist, n->version)
+			      : NULL;
+	const char *plus = strchr(n->version, '+');
 	w->label = plus ? plus + 1 : "";
 	w->profile = with_dashes(label_without_torch(w->label, a), a);
 	w->sha256 = arena_strdup(a, digest);
@@ -169,7 +183,7 @@ int index_read(const char *dir, const char *file, struct arena *a, struct index_
 {
 	struct index_wheel w = {.reason = ""};
 
-	if (read_all(path_join(a, dir, file), file, a, &w, e) < 0)
+	if (read_all(path_join(a, dir, file), a, &w, e) < 0)
 		return err_wrap(e, "cannot list '%s'", file);
 	*ret = w;
 	return 0;

@@ -272,30 +272,30 @@ static int make_locked(struct varying *v, const struct index_request *pages, str
 	for (size_t i = 0; i < v->count; i++)
 		json_decref(v->all[i].props);
 	if (rc == 0)
-		rc = index_write(pages, v->run, v->a, &v->ret->index, e);
+		rc = index_write(pages, v->a, &v->ret->index, e);
 	if (rc < 0 && v->is_new && fs_remove(TRUSTED, v->to, ERR_IGNORED) < 0)
 		log_verbose(v->run->log, "'%s' stays", v->to);
 	return rc;
 }
 
 int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make,
-		   const struct run *run, struct arena *a, struct index_variants *ret,
-		   struct err *e)
+		   struct arena *a, struct index_variants *ret, struct err *e)
 {
 	AUTO_JSON json_t *versions = json_object();
 	struct index_variants r = {0};
-	struct varying v = {q, t,     make,    path_join(a, q->dir, VARIANTS_DIR), run, a, &r, NULL,
-			    0, false, versions};
+	struct varying v = {q,      t,     make,    path_join(a, q->dir, VARIANTS_DIR),
+			    q->run, a,     &r,      NULL,
+			    0,      false, versions};
 	const char *base = q->base_url ? arena_printf(a, "%s%s" VARIANTS_DIR "/", q->base_url,
 						      path_has_suffix(q->base_url, "/") ? "" : "/")
 				       : NULL;
-	const struct index_request pages = {.dir = v.to, .base_url = base};
+	const struct index_request pages = {.run = q->run, .dir = v.to, .base_url = base};
 	const char *path = path_join(a, q->dir, ".ptbuild-variants.lock");
 	struct lock lock = LOCK_NONE;
 
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (lock_acquire(&lock, path, false, run, e) < 0)
+	if (lock_acquire(&lock, path, false, q->run, e) < 0)
 		return -1;
 	int rc = make_locked(&v, &pages, e);
 	lock_drop(&lock, path);

@@ -328,20 +328,19 @@ static int make_in(struct making *m, struct world_lock *ret, struct err *e)
 	return 0;
 }
 
-int lock_make(const struct lock_request *q, const struct run *run, struct arena *a,
-	      struct world_lock *ret, struct err *e)
+int lock_make(const struct lock_request *q, struct arena *a, struct world_lock *ret, struct err *e)
 {
 	struct world_lock out = {.part = q->part->part,
 				 .platform = q->platform,
 				 .archive = q->archive,
 				 .suite = q->part->suite};
-	struct making m = {.q = q, .run = run, .a = a};
+	struct making m = {.q = q, .run = q->run, .a = a};
 	char asked[65], *dir;
 	int status = -1;
 
 	world_part_asked(q->part, asked);
 	out.asked = arena_strdup(a, asked);
-	log_stage(run->log, "asking apt-get what %s needs", q->part->part);
+	log_stage(q->run->log, "asking apt-get what %s needs", q->part->part);
 	for (size_t i = 0; i < q->addresses->count && status < 0; i++) {
 		const char *address = q->addresses->items[i];
 		struct err ignored = {0};
@@ -354,12 +353,12 @@ int lock_make(const struct lock_request *q, const struct run *run, struct arena 
 		m.dir = dir;
 		status = make_in(&m, &out, e);
 		if (fs_remove(TRUSTED, dir, &ignored) < 0)
-			log_warn(run->log, "%s", ignored.msg);
+			log_warn(q->run->log, "%s", ignored.msg);
 		if (status < 0 && e->kind != ERR_NETWORK)
 			break;
 	}
 
-	log_status_end(run->log);
+	log_status_end(q->run->log);
 	if (status < 0)
 		return -1;
 	*ret = out;

@@ -14,6 +14,7 @@ struct lock_request {
 	const struct world_lock *base_lock;
 	const struct world_lock *before; /* the lock that is there; NULL */
 	const char *keyring;             /* NULL: Debian's own of this machine */
+	const struct run *run;           /* where to log, and how the user stops it */
 };
 
 /* lock_make: the lock as the archive is now; entries of other kinds are those of `before`. Where
@@ -21,8 +22,8 @@ struct lock_request {
  * keyring; ERR_NETWORK for an archive that cannot be read; ERR_INTEGRITY for an index that apt
  * refuses (signature, age), of another suite, or older than that of `before`; ERR_CONFIG for
  * packages that cannot be had together, or that need others than the base's lock has. */
-int lock_make(const struct lock_request *q, const struct run *run, struct arena *a,
-	      struct world_lock *ret, struct err *e) MUST_CHECK;
+int lock_make(const struct lock_request *q, struct arena *a, struct world_lock *ret,
+	      struct err *e) MUST_CHECK;
 
 /* lock_compare: {"other_request", "added", "removed", "changed", "changes"}, a new reference;
  * `before` NULL: all is new. A change, by kind and name, has the versions "before" and "after"

@@ -223,7 +223,8 @@ static int marked(struct slimming *s, struct slim_marker *ret, bool *ret_any, st
 	if (!zip_find(s->zip, path)) /* older ptbuilds left no marker */
 		*ret_any = slim_marker_of_label(plus ? plus + 1 : "", s->a, ret);
 	else if (wheel_zip_text(s->zip, path, TEXT_MAX, &text, e) < 0 ||
-		 slim_marker_parse(buf_cstr(&text), text.len, path, s->a, ret, e) < 0)
+		 slim_marker_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, s->a, ret,
+				   e) < 0)
 		return -1;
 	else
 		*ret_any = true;
@@ -305,7 +306,8 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 		return e->kind == ERR_SYSTEM ? err_wrap(e, "'%s'", l->path) : -1;
 	if (fs_map_fd(fd, l->path, &file, e) < 0 || fs_close(&fd, l->path, e) < 0)
 		return -1;
-	int rc = fatbin_look_data(file.data, file.size, l->entry->name, &a, &l->look, e);
+	int rc = fatbin_look_data(&(struct file_bytes){file.data, file.size, l->entry->name}, &a,
+				  &l->look, e);
 	pthread_mutex_lock(&s->lock);
 	arena_join(s->a, &a);
 	pthread_mutex_unlock(&s->lock);
@@ -635,11 +637,11 @@ static int open_wheel(struct slimming *s, struct err *e)
 	return s->any ? judge(s, e) : 0;
 }
 
-int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a,
-	       struct slim_result *ret, bool *ret_any, struct err *e)
+int slim_wheel(const struct slim_request *q, struct arena *a, struct slim_result *ret,
+	       bool *ret_any, struct err *e)
 {
 	struct slimming s = {.q = q,
-			     .run = run,
+			     .run = q->run,
 			     .a = a,
 			     .threads = q->threads ? q->threads : machine_processors(),
 			     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -665,7 +667,7 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 		zip_chunks_free(s.chunks);
 	}
 
-	log_status_end(run->log);
+	log_status_end(q->run->log);
 	zip_close(s.zip);
 	if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
 		rc = -1;

@@ -43,7 +43,7 @@ static int read_headers(struct packing *p, const char *path, struct wheel_header
 
 	if (fs_read(TRUSTED, path, METADATA_MAX, &b, e) < 0)
 		return -1;
-	return wheel_headers_parse(buf_cstr(&b), b.len, path, p->a, ret, e);
+	return wheel_headers_parse(&(struct file_bytes){buf_cstr(&b), b.len, path}, p->a, ret, e);
 }
 
 static int write_headers(const char *path, const struct wheel_headers *h, struct err *e)
@@ -365,10 +365,10 @@ int pack_finish(struct pack_out *o, const struct run *run, struct err *e)
 	return rc;
 }
 
-int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a,
-	       struct pack_result *ret, struct err *e)
+int pack_wheel(const struct pack_request *q, struct arena *a, struct pack_result *ret,
+	       struct err *e)
 {
-	struct packing p = {.q = q, .run = run, .a = a, .out.a = a};
+	struct packing p = {.q = q, .run = q->run, .a = a, .out.a = a};
 
 	if (q->metadata_rev < 1)
 		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
@@ -382,7 +382,7 @@ int pack_wheel(const struct pack_request *q, const struct run *run, struct arena
 			return err_set(e, ERR_CONFIG, "the requirement '%s' is not one line",
 				       q->requires.items[i]);
 	if (rewrite_dist_info(&p, e) < 0 || write_archive(&p, e) < 0 ||
-	    pack_finish(&p.out, run, e) < 0)
+	    pack_finish(&p.out, q->run, e) < 0)
 		return -1;
 	*ret = p.out.result;
 	return 0;

@@ -20,9 +20,10 @@ struct pack_request {
 	const char *input_key; /* for the marker: key of all else that the bytes depend on */
 	const char *generator; /* "ptbuild 0.1.0" */
 	uint64_t epoch;
-	unsigned threads;    /* 0 = processors */
-	int level;           /* deflate, 0..9 */
-	const char *out_dir; /* where the wheel goes (existing) */
+	unsigned threads;      /* 0 = processors */
+	int level;             /* deflate, 0..9 */
+	const char *out_dir;   /* where the wheel goes (existing) */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct pack_result {
@@ -39,8 +40,8 @@ struct pack_result {
  * and RECORD last. The marker is "rev=1 tool=ptbuild 0.1.0 input=<key>"; from revision 2 on the
  * revision is also the build tag. Written to a temporary name and renamed. ERR_INTEGRITY for files
  * that are not regular, ERR_POLICY when the wheel exists with other bytes. */
-int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a,
-	       struct pack_result *ret, struct err *e) MUST_CHECK;
+int pack_wheel(const struct pack_request *q, struct arena *a, struct pack_result *ret,
+	       struct err *e) MUST_CHECK;
 
 /* Repack: a wheel with another revision or as a variant; its compressed contents are copied. */
 
@@ -57,15 +58,16 @@ struct repack_request {
 	/* NULL: none. Else the version and what it pins lose their local labels: installers choose
 	 * among the variants of one version */
 	const struct repack_variant *variant;
-	int level;           /* deflate level of the changed files */
-	const char *out_dir; /* where the new wheel goes (existing) */
+	int level;             /* deflate level of the changed files */
+	const char *out_dir;   /* where the new wheel goes (existing) */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 /* repack_wheel: the same bytes as pack_wheel for the same tree and input key with that revision.
  * All but WHEEL, marker, RECORD and the directory is copied without inflating. ERR_INTEGRITY for a
  * layout that is not ptbuild's own or a RECORD that does not list the entries in order. */
-int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a,
-		 struct pack_result *ret, struct err *e) MUST_CHECK;
+int repack_wheel(const struct repack_request *q, struct arena *a, struct pack_result *ret,
+		 struct err *e) MUST_CHECK;
 
 /* A finished wheel with the GPU code of some GPUs alone. */
 
@@ -89,6 +91,7 @@ struct slim_request {
 	const char *out_dir;   /* where the wheels go (existing) */
 	/* nothing is packed: of the results `packed` has the unpacked size alone */
 	bool dry_run;
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct slim_result { /* of a target */
@@ -107,8 +110,8 @@ struct slim_result { /* of a target */
  * provenance next to each wheel. *ret_any false: no library has GPU code, and nothing is written.
  * ERR_POLICY, before anything is written, for NVIDIA's wheels, for a wheel that was slimmed for
  * other GPUs, and like fatbin_judge; ERR_INTEGRITY for a damaged one. */
-int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a,
-	       struct slim_result *ret, bool *ret_any, struct err *e) MUST_CHECK;
+int slim_wheel(const struct slim_request *q, struct arena *a, struct slim_result *ret,
+	       bool *ret_any, struct err *e) MUST_CHECK;
 /* slim_file_json: what was kept and dropped of a library, and what it lacks; a new reference. */
 json_t *slim_file_json(const struct fatbin_file_cut *f, const struct fatbin_wanted *w,
 		       struct arena *a);
@@ -134,6 +137,7 @@ struct sbom_request {
 	const struct wheel_vendored *libraries;
 	size_t libraries_count;
 	const struct sbom_linked *linked; /* NULL: nothing is */
+	const struct run *run;            /* where to log, and how the user stops it */
 };
 
 /* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,
@@ -142,8 +146,8 @@ struct sbom_request {
  * linked component has the version of its module if that is below its directory and no other is
  * known, and a package URL only if the wheel is known. Warns about a library without package or
  * copyright file and lists it without a licence. */
-int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a,
-	       struct strlist *ret_licenses, struct err *e) MUST_CHECK;
+int sbom_write(const struct sbom_request *q, struct arena *a, struct strlist *ret_licenses,
+	       struct err *e) MUST_CHECK;
 
 /* Provenance: what a wheel was made of and by whom, beside the wheel: an in-toto Statement with
  * SLSA v1 provenance, and the same signed as a DSSE envelope. */

@@ -199,8 +199,8 @@ static int prepare(struct repacking *p, struct err *e)
 		       : make_texts(p, e);
 }
 
-int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a,
-		 struct pack_result *ret, struct err *e)
+int repack_wheel(const struct repack_request *q, struct arena *a, struct pack_result *ret,
+		 struct err *e)
 {
 	struct repacking p = {.q = q, .a = a, .out.a = a};
 	int rc = fs_sweep(TRUSTED, q->out_dir, e) < 0 ? -1 : prepare(&p, e);
@@ -216,7 +216,7 @@ int repack_wheel(const struct repack_request *q, const struct run *run, struct a
 	}
 
 	zip_close(p.zip);
-	if (rc < 0 || pack_finish(&p.out, run, e) < 0)
+	if (rc < 0 || pack_finish(&p.out, q->run, e) < 0)
 		return -1;
 	*ret = p.out.result;
 	return 0;

@@ -346,11 +346,11 @@ static int fill(struct bill *b, struct err *e)
 	return 0;
 }
 
-int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a,
-	       struct strlist *ret_licenses, struct err *e)
+int sbom_write(const struct sbom_request *q, struct arena *a, struct strlist *ret_licenses,
+	       struct err *e)
 {
 	struct bill b = {
-		.q = q, .run = run, .a = a, .components = json_array(), .refs = json_array()};
+		.q = q, .run = q->run, .a = a, .components = json_array(), .refs = json_array()};
 	const char *info = "";
 	int rc = wheel_find_dist_info(q->tree, a, &info, e);
 

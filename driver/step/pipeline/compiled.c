@@ -141,7 +141,8 @@ static int keep_and_send(const struct make *m, const char *url, struct err *e)
 		return 0;
 	const char *prefix = prefix_of(m, domain), *store = store_dir(m->q->store);
 	const uint64_t max = m->q->options.ccache_bytes ? m->q->options.ccache_bytes : USUAL_BYTES;
-	struct ccache_promote_request r = {.top = m->build_dir,
+	struct ccache_promote_request r = {.run = m->run,
+					   .top = m->build_dir,
 					   .front = COMPILED_FRONT,
 					   .place = place_of(m, store, prefix),
 					   .scope = m->plan->compile_key,
@@ -149,7 +150,7 @@ static int keep_and_send(const struct make *m, const char *url, struct err *e)
 					   .max_bytes = max};
 	if (store_stage(m->q->store, a, &r.stage, e) < 0)
 		return -1;
-	int rc = ccache_promote(&r, m->run, a, &made, e);
+	int rc = ccache_promote(&r, a, &made, e);
 	store_drop_stage(m->q->store, r.stage);
 	if (rc < 0)
 		return -1;

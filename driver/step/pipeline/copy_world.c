@@ -49,21 +49,21 @@ int world_copy_place(const char *to, const char *store_dir, struct arena *a, str
 int world_copy_look(const char *to, const char *name, const char *key, struct arena *a,
 		    bool *ret_there, struct err *e)
 {
-	char *has_name, *has_key;
+	struct world_stamp stamp;
 
 	if (!fs_exists(TRUSTED, to)) {
 		*ret_there = false;
 		return 0;
 	}
 
-	int stamped = world_read_stamp(to, a, &has_name, &has_key, e);
+	int stamped = world_read_stamp(to, a, &stamp, e);
 	if (stamped < 0)
 		return -1;
 	if (!stamped)
 		return taken(to, "is not a copy of a world", e);
-	if (strcmp(has_name, name) != 0)
-		return taken(to, arena_printf(a, "is a copy of the world '%s'", has_name), e);
-	if (key && strcmp(has_key, key) != 0)
+	if (strcmp(stamp.name, name) != 0)
+		return taken(to, arena_printf(a, "is a copy of the world '%s'", stamp.name), e);
+	if (key && strcmp(stamp.key, key) != 0)
 		return taken(to, "is a copy of this world with other packages", e);
 	*ret_there = true;
 	return 0;

@@ -211,3 +211,16 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
  * does not fit, and what to do about it. `toolkits` NULL where nothing is built for CUDA. */
 int pipeline_preflight(const struct make *m, const struct toolkits *toolkits,
 		       struct err *e) MUST_CHECK;
+
+/* A wheel that is looked for in the stores. */
+struct wheel_lookup {
+	struct store *store;
+	const struct run *run;
+	struct arena *arena; /* of what is found */
+	const struct plan *plan;
+	bool locked;       /* its key */
+	const char *found; /* its object; NULL: none */
+};
+
+/* wheel_look_up: where this store has none, the lock of its key is taken and kept. */
+int wheel_look_up(struct wheel_lookup *x, struct lock *key, struct err *e) MUST_CHECK;

@@ -88,8 +88,8 @@ static int fetch(struct making *m, struct wanted *files, struct err *e)
 	struct run quietly = *m->run;
 	if (o.offline)
 		quietly.log = &quiet;
-	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, m->arena, &now, e) <
-	    0) {
+	if (fetch_all(&(struct fetcher){q->store, &o, &quietly, m->arena}, files->sources,
+		      files->count, &now, e) < 0) {
 		if (o.offline && e->kind == ERR_NETWORK)
 			return err_hint(e, "run the same once without --offline");
 		return -1;
@@ -186,12 +186,13 @@ static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 	struct strlist addresses = {0};
 
 	/* An address that is no archive has no packages either: that is not drift. */
-	if (fetch_archive(q->store, p->lock.archive, p->lock.suite, &q->fetch, run, a, &addresses,
-			  e) < 0)
+	if (fetch_archive(&(struct fetcher){q->store, &q->fetch, run, a}, p->lock.archive,
+			  p->lock.suite, &addresses, e) < 0)
 		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
 	if (q->no_drift)
 		return refuse_drift(&p->lock, gone, a, e);
-	const struct lock_request lock = {.part = p->part,
+	const struct lock_request lock = {.run = run,
+					  .part = p->part,
 					  .platform = p->lock.platform,
 					  .archive = p->lock.archive,
 					  .addresses = &addresses,
@@ -199,7 +200,7 @@ static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 					  .base_lock = piece ? &locks[0] : NULL,
 					  .before = &p->lock,
 					  .keyring = q->keyring};
-	if (lock_make(&lock, run, a, &locks[piece], e) < 0)
+	if (lock_make(&lock, a, &locks[piece], e) < 0)
 		return err_wrap(e, "packages of '%s' have left the archive", p->part->part);
 	for (size_t i = 0; i < locks[piece].count; i++) {
 		const struct world_entry *f = &locks[piece].entries[i];
@@ -279,10 +280,10 @@ static int resolve_gone(struct making *m, const struct wanted *files, const stru
 	return 0;
 }
 
-int world_files(const struct world_request *q, const struct run *run, struct arena *a,
-		struct world_files *ret, struct err *e)
+int world_files(const struct world_request *q, struct arena *a, struct world_files *ret,
+		struct err *e)
 {
-	struct making m = {.q = q, .run = run, .arena = a, .files.world = q->world};
+	struct making m = {.q = q, .run = q->run, .arena = a, .files.world = q->world};
 	struct world_files *out = &m.files;
 	struct wanted files = list_sources(q->world, a);
 
@@ -361,7 +362,8 @@ static int fill(const struct making *m, const char *stage, struct world_tree *re
 {
 	const struct world_files *files = &m->files;
 	struct arena *a = m->arena;
-	struct world_tree_request t = {.world = files->world,
+	struct world_tree_request t = {.run = m->run,
+				       .world = files->world,
 				       .files = files->paths,
 				       .dir = path_join(a, stage, STORE_WORLD_ROOT),
 				       .jobs = m->q->jobs,
@@ -372,7 +374,7 @@ static int fill(const struct making *m, const char *stage, struct world_tree *re
 		return -1;
 	if (mkdir(t.dir, 0755) < 0 || mkdir(t.compiled, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", t.dir);
-	if (world_tree_make(&t, m->run, a, ret, e) < 0)
+	if (world_tree_make(&t, a, ret, e) < 0)
 		return fs_disk_place(t.dir, e);
 	if (fs_remove(TRUSTED, t.compiled, e) < 0)
 		return -1;
@@ -430,11 +432,11 @@ static int make_once(const struct making *m, bool *ret_made, struct err *e)
 	return rc;
 }
 
-int world_ensure(const struct world_request *q, const struct run *run, struct arena *a,
-		 struct world_result *ret, struct err *e)
+int world_ensure(const struct world_request *q, struct arena *a, struct world_result *ret,
+		 struct err *e)
 {
 	struct world_result r = {.world = q->world, .key = q->world->key, .use = LOCK_NONE};
-	struct making m = {.q = q, .run = run, .arena = a};
+	struct making m = {.q = q, .run = q->run, .arena = a};
 	struct world_files *files = &m.files;
 	double start = log_seconds();
 	bool made = false;
@@ -442,7 +444,7 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 	if (find_and_hold(&m, &r, e) < 0)
 		return -1;
 	if (!r.dir) {
-		if (world_files(q, run, a, files, e) < 0)
+		if (world_files(q, a, files, e) < 0)
 			return err_wrap(e, "world '%s'", q->world->name);
 		r.world = files->world;
 		r.key = files->world->key;

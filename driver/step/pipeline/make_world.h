@@ -17,6 +17,7 @@ struct world_request {
 	/* how its programs run here if it is for another platform (core/root/emulation.h); NULL */
 	const struct emulation *emulation;
 	bool look; /* of one that is there the directories alone are looked at (store_world_find) */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct world_result {
@@ -46,8 +47,8 @@ size_t world_places(struct store *store, const struct world *w, struct arena *a,
  * create it once; a kill at any moment leaves no half world, and the next store_open removes its
  * leftovers. ERR_INTEGRITY if the tree has another digest than its lock. ERR_NETWORK offline when
  * files are missing: the hint is the `ptbuild world make` that fetches them. */
-int world_ensure(const struct world_request *q, const struct run *run, struct arena *a,
-		 struct world_result *ret, struct err *e) MUST_CHECK;
+int world_ensure(const struct world_request *q, struct arena *a, struct world_result *ret,
+		 struct err *e) MUST_CHECK;
 
 struct world_files {
 	/* what they make: the one that was asked for, or with drift one of another key */
@@ -62,8 +63,8 @@ struct world_files {
  * in the archive: its current version by the signed index replaces it, with a warning; with
  * no_drift that is ERR_NETWORK. Other errors: those of drift_resolve, fetch_all and
  * archive_index_read. */
-int world_files(const struct world_request *q, const struct run *run, struct arena *a,
-		struct world_files *ret, struct err *e) MUST_CHECK;
+int world_files(const struct world_request *q, struct arena *a, struct world_files *ret,
+		struct err *e) MUST_CHECK;
 
 /* "ptbuild world make --copy": the root of a world as a directory of the user's own. */
 

@@ -179,7 +179,7 @@ static int fetch_pin(const struct pairing *p, const char *pin, const struct whee
 	struct world_entry entry;
 	struct fetch_stats stats;
 
-	if (wheel_list(q->store, pin, &q->fetch, p->run, p->a, &page, e) < 0 ||
+	if (wheel_list(&(struct fetcher){q->store, &q->fetch, p->run, p->a}, pin, &page, e) < 0 ||
 	    (lock_wheel(pin, "py3", "none", p->b->platform, page.files, page.count, p->a, &entry,
 			ERR_IGNORED) < 0 &&
 	     lock_wheel(pin, torch->python, torch->abi, p->b->platform, page.files, page.count,
@@ -188,7 +188,8 @@ static int fetch_pin(const struct pairing *p, const char *pin, const struct whee
 	struct fetch_source source = {
 		.name = entry.place, .sha256 = entry.sha256, .max_bytes = entry.size};
 	strlist_addf(&source.urls, p->a, "wheel:%s==%s/%s", entry.name, entry.version, entry.place);
-	if (fetch_all(q->store, &source, 1, &q->fetch, p->run, p->a, &stats, e) < 0)
+	if (fetch_all(&(struct fetcher){q->store, &q->fetch, p->run, p->a}, &source, 1, &stats, e) <
+	    0)
 		return -1;
 	*ret = source.path;
 	return 0;
@@ -229,15 +230,13 @@ static int make_environment(const struct pairing *p, const char *wheel, const ch
 {
 	const struct pipeline_request *q = p->b->q;
 	struct verify_run_request v = {
-		.root = q->root, .kind = q->kind, .wheel = wheel, .work_dir = dir};
+		.run = p->run, .root = q->root, .kind = q->kind, .wheel = wheel, .work_dir = dir};
 
 	strlist_append(&v.beside, p->a, &p->b->beside);
 	if (fetch_pins(p, wheel, &v.beside, e) < 0)
 		return -1;
 	log_stage(p->run->log, "bench: '%s' is installed", path_base(wheel));
-	return verify_environment(&v, p->run, p->a, ret, e) < 0
-		       ? err_wrap(e, "'%s'", path_base(wheel))
-		       : 0;
+	return verify_environment(&v, p->a, ret, e) < 0 ? err_wrap(e, "'%s'", path_base(wheel)) : 0;
 }
 
 static struct bench_request request_of(const struct pairing *p)
@@ -286,12 +285,11 @@ static int check_first(const struct pairing *p, struct err *e)
 	return bench_check(&q, e);
 }
 
-int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, json_t **ret,
-	       struct err *e)
+int pair_bench(const struct pair_request *b, struct arena *a, json_t **ret, struct err *e)
 {
 	struct sandbox root;
 	struct pairing p = {.b = b,
-			    .run = run,
+			    .run = b->run,
 			    .a = a,
 			    .scripts_dir = path_join(a, b->q->profiles_dir, "bench")};
 	const char *wheels[] = {b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER]}, *stage;
@@ -312,7 +310,7 @@ int pair_bench(const struct pair_request *b, const struct run *run, struct arena
 	    store_stage(b->q->store, a, &stage, e) < 0)
 		return -1;
 	int rc = run_in(&p, wheels, stage, ret, e);
-	log_status_end(run->log);
+	log_status_end(b->run->log);
 	store_drop_stage(b->q->store, stage);
 	return rc;
 }

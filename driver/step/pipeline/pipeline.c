@@ -296,75 +296,6 @@ static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, st
 	return -1;
 }
 
-/* Rejects an object that has right digests but is unusable, as others could have written it: *ret
- * becomes NULL. With the key's lock it is moved away from the store, so that it can be built
- * again. */
-static int pass_over(struct pipeline *l, const struct plan *p, bool locked, const char **ret,
-		     struct err *e)
-{
-	struct err why = {0};
-	const struct store_object o = {.kind = STORE_WHEEL, .key = p->output_key, .path = *ret};
-
-	if (store_check_wheel(*ret, p->output_key, &why) == 0)
-		return 0;
-	if (why.kind != ERR_INTEGRITY) {
-		*e = why;
-		return -1;
-	}
-
-	bool own = path_below(*ret, store_dir(l->q->store)) != NULL;
-	*ret = NULL;
-	if (!locked)
-		return 0;
-	log_warn(l->run->log, "%s: it is %s", why.msg,
-		 own ? "moved to the store's quarantine" : "passed over");
-	return own ? store_quarantine(l->q->store, &o, e) : 0;
-}
-
-/* An object may be good in one store and not in another: the fallback stores come after the own
- * one. */
-static int find_good(struct pipeline *l, const struct plan *p, bool locked, const char **ret,
-		     struct err *e)
-{
-	struct store *store = l->q->store;
-
-	for (const char *last = NULL;;) {
-		if (store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
-			return -1;
-		if (!*ret || (last && strcmp(last, *ret) == 0)) {
-			*ret = NULL;
-			return 0;
-		}
-
-		last = *ret;
-		if (pass_over(l, p, locked, ret, e) < 0)
-			return -1;
-		if (*ret || !locked)
-			return 0;
-	}
-}
-
-/* Looks for a wheel in the stores. Where this one
- * has none, the lock of its key is taken and kept. */
-static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, const char **ret,
-		   struct err *e)
-{
-	struct store *store = l->q->store;
-
-	if (find_good(l, p, false, ret, e) < 0)
-		return -1;
-	if (*ret)
-		return 0;
-	if (store_lock(store, STORE_WHEEL, p->output_key, l->run, key, e) < 0 ||
-	    find_good(l, p, true, ret, e) < 0)
-		return -1;
-	if (*ret)
-		return 0;
-	if (store_pull(store, STORE_WHEEL, p->output_key, l->run, l->arena, ret, e) < 0)
-		return -1;
-	return *ret ? pass_over(l, p, true, ret, e) : 0;
-}
-
 static int torch_agrees(struct pipeline *l, const struct plan *p, const struct torch_source *torch,
 			struct err *e)
 {
@@ -389,7 +320,8 @@ static int fetch_torch(struct pipeline *l, struct torch_source *torch, struct er
 {
 	struct fetch_source s = fetch_source_official(torch->official, l->arena);
 
-	if (fetch_all(l->q->store, &s, 1, &l->q->fetch, l->run, l->arena, NULL, e) < 0)
+	if (fetch_all(&(struct fetcher){l->q->store, &l->q->fetch, l->run, l->arena}, &s, 1, NULL,
+		      e) < 0)
 		return -1;
 	torch->wheel = s.path;
 	return 0;
@@ -444,8 +376,11 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package,
 			    it->plan->notes.items[i]);
-	if (look_up(l, it->plan, &key, &it->object, e) < 0)
+	struct wheel_lookup x = {
+		.store = l->q->store, .run = l->run, .arena = l->arena, .plan = it->plan};
+	if (wheel_look_up(&x, &key, e) < 0)
 		return -1;
+	it->object = x.found;
 	it->hit = it->object != NULL;
 	const char *kept = path_join(l->arena, path_join(l->arena, store_dir(l->q->store), "build"),
 				     plan->compile_key);
@@ -610,13 +545,16 @@ static int look_at(struct pipeline *l, const struct target *of, bool *missing, s
 	struct torch_source *torch = of->torch;
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	const struct plan *p;
-	const char *object = NULL;
+	struct wheel_lookup x = {.store = l->q->store, .run = l->run, .arena = l->arena};
 	const bool is_torch = package_is_torch(of->t->variant.package);
 	const bool known = torch || is_torch;
 
-	if (resolve(l, of, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
+	if (resolve(l, of, &p, e) < 0)
 		return -1;
-	bool have = object != NULL;
+	x.plan = p;
+	if (known && wheel_look_up(&x, &key, e) < 0)
+		return -1;
+	bool have = x.found != NULL;
 	if (known && !have && pipeline_can_repack(l->q->store, p, false, l->arena, &have, e) < 0)
 		return -1;
 	*missing = !have;
@@ -760,16 +698,16 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 	return rc;
 }
 
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
+int pipeline_build(const struct pipeline_request *q, struct arena *a,
 		   struct pipeline_results *results, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
+	struct pipeline l = {.q = q, .run = q->run, .arena = a, .r = results};
 	return run_it(&l, build, e);
 }
 
-int pipeline_capture(const struct pipeline_request *q, const struct run *run, struct arena *a,
+int pipeline_capture(const struct pipeline_request *q, struct arena *a,
 		     struct pipeline_results *results, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
+	struct pipeline l = {.q = q, .run = q->run, .arena = a, .r = results};
 	return run_it(&l, take, e);
 }

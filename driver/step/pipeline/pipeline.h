@@ -68,6 +68,7 @@ struct pipeline_request {
 	/* of the one wheel asked for only this part is compiled, into the compiler cache; a wheel
 	 * that the store has already is taken */
 	struct pipeline_shard shard;
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct pipeline_item {
@@ -102,11 +103,11 @@ void pipeline_failed(struct pipeline_failures *f, const struct selection *t, con
 /* pipeline_capture: makes a wheel of the torch that is installed in the root, or finds it in the
  * store; uses only members of the request that name no variant. Errors of capture_find, and
  * those of a build. */
-int pipeline_capture(const struct pipeline_request *q, const struct run *run, struct arena *a,
+int pipeline_capture(const struct pipeline_request *q, struct arena *a,
 		     struct pipeline_results *results, struct err *e) MUST_CHECK;
 /* pipeline_build: makes every variant (and the torch they need), or finds it in the store, and
  * writes the wheels into out_dir. */
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
+int pipeline_build(const struct pipeline_request *q, struct arena *a,
 		   struct pipeline_results *results, struct err *e) MUST_CHECK;
 /* pipeline_find: the item of a target (its variant and release) and a metadata revision (0 = 1);
  * NULL if none. */
@@ -122,8 +123,8 @@ void pipeline_free(struct pipeline_results *results);
  * Differences are not an error: the item has the document of compare_wheels, with the settings, the
  * seconds, and the second wheel, which is kept below the output directory, or null when both are
  * the same. */
-int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run,
-		   struct arena *a, struct pipeline_results *results, struct err *e) MUST_CHECK;
+int pipeline_check(const struct pipeline_request *q, size_t from, struct arena *a,
+		   struct pipeline_results *results, struct err *e) MUST_CHECK;
 
 /* A pair: two wheels of torch, of which the other may come from the Python index. Both get what
  * they pin. */
@@ -134,13 +135,14 @@ struct pair_request {
 	struct strlist beside;            /* wheels installed beside both */
 	const char *platform;             /* of this machine: "x86_64-linux" */
 	json_t *asked;                    /* ASKED of bench.py; scripts and files are added */
+	const struct run *run;            /* where to log, and how the user stops it */
 };
 
 /* pair_check: whether the other wheel has the same distribution, version (but for the local label),
  * Python and ABI. ERR_POLICY if not, ERR_INTEGRITY for an invalid name. */
 int pair_check(const char *ours, const char *other, struct err *e) MUST_CHECK;
 /* pair_bench: installs, runs, removes. Errors and results as of bench_run. */
-int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, json_t **ret,
+int pair_bench(const struct pair_request *b, struct arena *a, json_t **ret,
 	       struct err *e) MUST_CHECK;
 
 /* A package's own tests, from its pinned source, against a finished wheel. */
@@ -153,10 +155,11 @@ struct pipeline_test_request {
 	const char *torch_wheel; /* for torchvision and torchaudio; NULL: the root's */
 	const char *level;
 	unsigned shard, shards;
-	bool again; /* drop what was run before */
+	bool again;            /* drop what was run before */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 /* pipeline_test: the results so far and those of what was left to run, judged (see test_judge; new
  * reference). They are kept in a tree of the store (kind "build") of their own. */
-int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a,
-		  json_t **ret, struct err *e) MUST_CHECK;
+int pipeline_test(const struct pipeline_test_request *t, struct arena *a, json_t **ret,
+		  struct err *e) MUST_CHECK;

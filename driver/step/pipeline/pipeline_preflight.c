@@ -11,21 +11,28 @@
 /* ---- what was tried before ---- */
 
 /* A file that is added or removed changes the time of its directory. */
-static void add_dir(const struct root *r, const char *dir, unsigned below, struct arena *a,
-		    struct buf *out)
+struct dirs {
+	const struct root *root;
+	struct arena *a;
+	struct buf *out;
+};
+
+static void add_dir(const struct dirs *d, const char *dir, unsigned below)
 {
+	const struct root *r = d->root;
+	struct arena *a = d->a;
 	struct strlist names = {0};
 	struct stat st;
 	const char *inside = root_resolve(r, dir, a);
 
 	if (!inside || stat(root_host_path(r, inside, a), &st) < 0 || !S_ISDIR(st.st_mode))
 		return;
-	buf_printf(out, "%s %llu %lld.%09ld\n", dir, (unsigned long long)st.st_ino,
+	buf_printf(d->out, "%s %llu %lld.%09ld\n", dir, (unsigned long long)st.st_ino,
 		   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	if (below == 0 || root_list(r, dir, a, &names, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++)
-		add_dir(r, path_join(a, dir, names.items[i]), below - 1, a, out);
+		add_dir(d, path_join(a, dir, names.items[i]), below - 1);
 }
 
 struct digests {
@@ -92,12 +99,12 @@ static const char *memo(const struct make *t)
 		buf_printf(&text, "%s %s\n", t->toolchain->tools[i].id,
 			   t->toolchain->tools[i].path ? t->toolchain->tools[i].path : "");
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		add_dir(t->q->root, dirs[i].dir, dirs[i].below, a, &text);
+		add_dir(&(struct dirs){t->q->root, a, &text}, dirs[i].dir, dirs[i].below);
 	if (root_library_dirs(t->q->root, a, &libraries, ERR_IGNORED) < 0 ||
 	    fs_walk(TRUSTED, d.top, add_source, &d, ERR_IGNORED) < 0)
 		return NULL;
 	for (size_t i = 0; i < libraries.count; i++)
-		add_dir(t->q->root, libraries.items[i], 0, a, &text);
+		add_dir(&(struct dirs){t->q->root, a, &text}, libraries.items[i], 0);
 	digest_data(text.data, text.len, digest);
 	return arena_printf(a, "%s/stamps/trial-%s", store_dir(t->q->store), digest);
 }
@@ -171,6 +178,7 @@ static int make_in(const struct make *t, const char *dir, const struct run *run,
 			 .checks_dir = sources(t),
 			 .no_ccache = true};
 
+	q.run = run;
 	q.jobs = 1;
 	if (fs_mkdirs(TRUSTED, m.build_dir, e) < 0 || fs_mkdirs(TRUSTED, m.stage, e) < 0 ||
 	    fs_copy_tree(m.checks_dir, path_join(t->arena, m.build_dir, "src"), e) < 0)
@@ -318,10 +326,22 @@ static size_t add_sources(struct store *store, const struct package_row *p, stru
 }
 
 /* Adds a failure for those of `count` files that fail alike. */
-static void tell(struct preflight *d, const struct fetch_source *all, size_t count,
-		 const char **why, bool offline, const char *of, const char *fix,
+/* Files that were asked for, and why each cannot be reached (NULL: it can). */
+struct unreached {
+	const struct fetch_source *all;
+	size_t count;
+	const char **why;
+	const char *of; /* what they belong to */
+	const char *fix;
+};
+
+static void tell(struct preflight *d, const struct unreached *u, bool offline,
 		 enum preflight_level level)
 {
+	const struct fetch_source *all = u->all;
+	const char **why = u->why, *of = u->of, *fix = u->fix;
+	const size_t count = u->count;
+
 	for (size_t i = 0; i < count; i++) {
 		struct strlist names = {0};
 		for (size_t k = i; why[i] && k < count; k++)
@@ -384,7 +404,7 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	/* Who wants to know all asks all at once: each waits for its seconds. */
 	if (fetch_probe(all, d->q->whole ? count + of_world : count, o, d->run, a, why, e) < 0)
 		return -1;
-	tell(d, all, count, why, o->offline, "", fix,
+	tell(d, &(struct unreached){all, count, why, "", fix}, o->offline,
 	     others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE);
 	if (preflight_failures(d) > before && !d->q->whole)
 		return 0;
@@ -392,9 +412,11 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	    fetch_probe(all + count, of_world, o, d->run, a, why + count, e) < 0)
 		return -1;
 	if (of_world)
-		tell(d, all + count, of_world, why + count, o->offline,
-		     arena_printf(a, " of the world '%s'", d->q->world->name), own ? fix : mirror,
-		     PREFLIGHT_FAILURE);
+		tell(d,
+		     &(struct unreached){all + count, of_world, why + count,
+					 arena_printf(a, " of the world '%s'", d->q->world->name),
+					 own ? fix : mirror},
+		     o->offline, PREFLIGHT_FAILURE);
 	if (preflight_failures(d) > before)
 		return 0;
 	struct strlist reached = {0};

@@ -6,16 +6,33 @@
 /* Finds the first wheel of the store, by key, with this pack key and not built with fewer
  * protections, which the pack key lacks, or (`by_name`) of this variant and release, whatever its
  * keys; the caller owns its record. */
-static int find(struct store *store, const struct plan *p, bool by_name, struct arena *a,
-		const char **ret, json_t **ret_record, struct err *e)
+/* A wheel in the store that is looked for, and what is found. */
+struct search {
+	struct store *store;
+	const struct plan *plan;
+	bool by_name; /* and release, instead of by keys */
+	struct arena *arena;
+	const char *object; /* NULL: none */
+	json_t *record;
+};
+
+static void search_release(struct search *s)
 {
+	json_decref(s->record);
+}
+
+static int find(struct search *s, struct err *e)
+{
+	struct store *store = s->store;
+	const struct plan *p = s->plan;
+	const bool by_name = s->by_name;
+	struct arena *a = s->arena;
 	const char *const want[][2] = {
 		{by_name ? "variant" : "pack_key", by_name ? p->variant : p->pack_key},
 		{by_name ? "release" : "compile_key", by_name ? p->release : p->compile_key}};
 	struct store_object *objects;
 	size_t count;
 
-	*ret = NULL;
 	if (store_list(store, a, &objects, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -30,10 +47,10 @@ static int find(struct store *store, const struct plan *p, bool by_name, struct 
 			continue;
 		if (!path_is_safe_relative(json_text(record, "wheel")))
 			continue;
-		if (store_find(store, STORE_WHEEL, objects[i].key, a, ret, e) < 0)
+		if (store_find(store, STORE_WHEEL, objects[i].key, a, &s->object, e) < 0)
 			return -1;
-		if (*ret) { /* it is not damaged */
-			*ret_record = json_incref(record);
+		if (s->object) { /* it is not damaged */
+			s->record = json_incref(record);
 			return 0;
 		}
 	}
@@ -41,13 +58,15 @@ static int find(struct store *store, const struct plan *p, bool by_name, struct 
 	return 0;
 }
 
-static int repack(const struct make *m, const char *object, json_t *record, const char *stage,
-		  struct err *e)
+static int repack(const struct make *m, const struct search *s, const char *stage, struct err *e)
 {
+	const char *object = s->object;
+	json_t *record = s->record;
 	const struct plan *p = m->plan;
 	struct pack_result r;
 	double start = log_seconds();
 	const struct repack_request q = {
+		.run = m->run,
 		.wheel = path_join(m->arena, object, json_text(record, "wheel")),
 		.metadata_rev = p->metadata_rev,
 		.generator = "ptbuild " PTBUILD_VERSION,
@@ -55,7 +74,7 @@ static int repack(const struct make *m, const char *object, json_t *record, cons
 		.level = PACK_LEVEL,
 		.out_dir = stage};
 
-	if (repack_wheel(&q, m->run, m->arena, &r, e) < 0)
+	if (repack_wheel(&q, m->arena, &r, e) < 0)
 		return -1;
 	double seconds = log_seconds() - start;
 	json_object_update_new(record,
@@ -75,30 +94,31 @@ static int repack(const struct make *m, const char *object, json_t *record, cons
 int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a,
 			bool *ret, struct err *e)
 {
-	AUTO_JSON json_t *record = NULL;
-	const char *object = NULL;
-	int rc = find(store, p, by_name, a, &object, &record, e);
+	struct search s CLEANUP(search_release) = {
+		.store = store, .plan = p, .by_name = by_name, .arena = a};
+	int rc = find(&s, e);
 
-	*ret = object != NULL;
+	*ret = s.object != NULL;
 	return rc;
 }
 
 int pipeline_repack(const struct make *m, const char **ret, struct err *e)
 {
-	AUTO_JSON json_t *record = NULL;
 	struct store *store = m->q->store;
-	const char *object, *stage, *made;
+	struct search s CLEANUP(search_release) = {
+		.store = store, .plan = m->plan, .arena = m->arena};
+	const char *stage, *made;
 
 	*ret = NULL;
-	if (find(store, m->plan, false, m->arena, &object, &record, e) < 0)
+	if (find(&s, e) < 0)
 		return -1;
-	if (!object)
+	if (!s.object)
 		return 0;
 	log_info(m->run->log, "%s: only the metadata revision is new: repacking %s",
-		 m->plan->package, json_text(record, "wheel"));
+		 m->plan->package, json_text(s.record, "wheel"));
 	if (store_stage(store, m->arena, &stage, e) < 0)
 		return -1;
-	if (repack(m, object, record, stage, e) < 0 ||
+	if (repack(m, &s, stage, e) < 0 ||
 	    store_publish(store, STORE_WHEEL, m->plan->output_key, stage, m->arena, &made, e) < 0) {
 		store_drop_stage(store, stage);
 		return -1;

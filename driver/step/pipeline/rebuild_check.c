@@ -17,13 +17,19 @@ struct checking {
 	size_t count;
 	const struct run *run;
 	struct arena *a;
+	/* the one that is built again now */
+	const struct selection *target;
+	const char *dir; /* of the second build */
+	unsigned jobs;
+	struct store *to; /* its store */
 };
 
 /* ---- the other store ---- */
 
-static int copy_object(struct store *from, struct store *to, const char *kind, const char *key,
-		       struct arena *a, struct err *e)
+static int copy_object(const struct checking *c, const char *kind, const char *key, struct err *e)
 {
+	struct store *from = c->q->store, *to = c->to;
+	struct arena *a = c->a;
 	struct strlist names = {0};
 	const char *dir, *stage, *made;
 
@@ -52,18 +58,17 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 
 /* Copies the package's sources, an official torch and the downloaded Python packages; everything
  * else is made again. */
-static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
+static int copy_inputs(const struct checking *c, const struct plan *p, struct err *e)
 {
 	static const char wheel[] = "sha256:";
 	struct store_object *objects;
 	size_t count;
 
 	if (strncmp(p->torch, wheel, strlen(wheel)) == 0 &&
-	    copy_object(c->q->store, to, STORE_SOURCE, p->torch + strlen(wheel), c->a, e) < 0)
+	    copy_object(c, STORE_SOURCE, p->torch + strlen(wheel), e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
-		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256,
-				c->a, e) < 0)
+		if (copy_object(c, STORE_SOURCE, p->package_row->sources[i].sha256, e) < 0)
 			return -1;
 	}
 
@@ -71,7 +76,7 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(objects[i].kind, STORE_PYENV) == 0 &&
-		    copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) < 0)
+		    copy_object(c, STORE_PYENV, objects[i].key, e) < 0)
 			return -1;
 	}
 
@@ -99,9 +104,10 @@ static unsigned jobs_of(const struct pipeline_item *it)
 	return jobs > 0 ? (unsigned)jobs : machine_processors();
 }
 
-static int build_again(struct checking *c, const struct selection *t, const struct plan *p,
-		       const char *dir, unsigned jobs, struct pipeline_results *ret, struct err *e)
+static int build_again(struct checking *c, const struct plan *p, struct pipeline_results *ret,
+		       struct err *e)
 {
+	const struct selection *t = c->target;
 	struct pipeline_request q = *c->q;
 	const char *before[ARRAY_LEN(other_env)]; /* NULL: not set */
 
@@ -109,8 +115,8 @@ static int build_again(struct checking *c, const struct selection *t, const stru
 	q.count = 1;
 	q.plan.torch = torch_of(c, t);
 	q.world_store = c->q->store;
-	q.out_dir = path_join(c->a, dir, "dist");
-	q.jobs = jobs;
+	q.out_dir = path_join(c->a, c->dir, "dist");
+	q.jobs = c->jobs;
 	q.fetch.offline = true;
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
@@ -122,11 +128,12 @@ static int build_again(struct checking *c, const struct selection *t, const stru
 	}
 
 	tzset();
-	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
+	int rc = store_open(path_join(c->a, c->dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
-		rc = copy_inputs(c, p, q.store, e);
+		c->to = q.store;
+		rc = copy_inputs(c, p, e);
 		if (rc == 0)
-			rc = pipeline_build(&q, c->run, c->a, ret, e);
+			rc = pipeline_build(&q, c->a, ret, e);
 		store_close(q.store);
 	}
 
@@ -156,15 +163,14 @@ static int keep_second(struct checking *c, const struct pipeline_item *first, co
 	return 0;
 }
 
-static int check_one(struct checking *c, const struct selection *t, struct pipeline_item *first,
-		     const char *dir, struct err *e)
+static int check_one(struct checking *c, struct pipeline_item *first, struct err *e)
 {
-	unsigned jobs = jobs_of(first) + 1;
+	const unsigned jobs = c->jobs = jobs_of(first) + 1;
 	struct pipeline_results again = {0};
 	double start = log_seconds();
 
 	log_info(c->run->log, "%s: building it again to compare", first->plan->variant);
-	int rc = build_again(c, t, first->plan, dir, jobs, &again, e);
+	int rc = build_again(c, first->plan, &again, e);
 	const char *second = rc < 0 ? NULL : again.items[again.count - 1].wheel;
 	if (rc == 0)
 		rc = compare_wheels(first->wheel, second, c->run, c->a, &first->check, e);
@@ -184,22 +190,23 @@ static int check_one(struct checking *c, const struct selection *t, struct pipel
 		       : keep_second(c, first, second, e);
 }
 
-int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run,
-		   struct arena *a, struct pipeline_results *results, struct err *e)
+int pipeline_check(const struct pipeline_request *q, size_t from, struct arena *a,
+		   struct pipeline_results *results, struct err *e)
 {
 	struct pipeline_item *items = &results->items[from];
-	struct checking c = {q, items, results->count - from, run, a};
+	struct checking c = {
+		.q = q, .items = items, .count = results->count - from, .run = q->run, .a = a};
 
 	for (size_t i = 0; i < q->count; i++) {
-		const char *dir;
 		const struct pipeline_item *first =
 			pipeline_find(items, c.count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
-		if (store_stage(q->store, a, &dir, e) < 0)
+		if (store_stage(q->store, a, &c.dir, e) < 0)
 			return -1;
-		int rc = check_one(&c, &q->targets[i], &items[first - items], dir, e);
-		store_drop_stage(q->store, dir);
+		c.target = &q->targets[i];
+		int rc = check_one(&c, &items[first - items], e);
+		store_drop_stage(q->store, c.dir);
 		if (rc < 0)
 			return -1;
 	}

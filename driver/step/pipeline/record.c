@@ -268,7 +268,8 @@ static const struct sbom_linked *sbom_linked(const struct make *m)
 
 int write_sbom(struct make *m, const char *tree, struct err *e)
 {
-	const struct sbom_request q = {.tree = tree,
+	const struct sbom_request q = {.run = m->run,
+				       .tree = tree,
 				       .root = m->q->root,
 				       .plan = m->plan,
 				       .world = m->q->world,
@@ -277,7 +278,7 @@ int write_sbom(struct make *m, const char *tree, struct err *e)
 				       .libraries = m->relocated.libraries,
 				       .libraries_count = m->relocated.count};
 
-	return sbom_write(&q, m->run, m->arena, &m->licenses, e);
+	return sbom_write(&q, m->arena, &m->licenses, e);
 }
 
 json_t *shard_record(const struct make *m)

@@ -31,7 +31,8 @@ static int run_in(struct make *m, const struct pipeline_test_request *t,
 	struct sandbox s;
 	struct arena *a = m->arena;
 	const char *dir = m->build_dir, *results = arena_printf(a, "results/%s", t->level);
-	const struct verify_run_request v = {.root = t->q->root,
+	const struct verify_run_request v = {.run = m->run,
+					     .root = t->q->root,
 					     .kind = t->q->kind,
 					     .wheel = t->wheel,
 					     .torch_wheel = t->torch_wheel,
@@ -51,7 +52,7 @@ static int run_in(struct make *m, const struct pipeline_test_request *t,
 		return -1;
 	if (fs_mkdirs(dir, results, e) < 0 || fs_remove(dir, "check", e) < 0)
 		return -1;
-	if (verify_environment(&v, m->run, a, &s, e) < 0 || tests_check_needs(&q, m->run, a, e) < 0)
+	if (verify_environment(&v, a, &s, e) < 0 || tests_check_needs(&q, m->run, a, e) < 0)
 		return -1;
 	/* A marker says that the source is whole. */
 	if (!fs_is_file(dir, BUILD_SOURCE_OK) &&
@@ -67,8 +68,8 @@ static int run_in(struct make *m, const struct pipeline_test_request *t,
 	return rc;
 }
 
-int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a,
-		  json_t **ret, struct err *e)
+int pipeline_test(const struct pipeline_test_request *t, struct arena *a, json_t **ret,
+		  struct err *e)
 {
 	const struct release_row *release;
 	const struct test_package *tests;
@@ -88,16 +89,16 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 			 .release = release->name,
 			 .release_row = release,
 			 .package_row = tables_package(release, t->package)};
-	struct make m = {.q = t->q, .run = run, .arena = a, .plan = &p};
+	struct make m = {.q = t->q, .run = t->run, .arena = a, .plan = &p};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (!p.package_row)
 		return err_set(e, ERR_CONFIG, "release '%s' has no %s", release->name, t->package);
 	if (plan_patches(t->q->patches_dir, release->name, a, &p, e) < 0 ||
 	    tree_key(t, &p, a, key, e) < 0 ||
-	    store_lock(t->q->store, STORE_BUILD, key, run, &tree, e) < 0 ||
+	    store_lock(t->q->store, STORE_BUILD, key, t->run, &tree, e) < 0 ||
 	    store_build_dir(t->q->store, key, a, &m.build_dir, e) < 0)
 		return -1;
-	log_info(run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level,
+	log_info(t->run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level,
 		 m.build_dir);
 	json_t *files;
 	if (run_in(&m, t, tests, &files, e) < 0)

@@ -147,7 +147,7 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 		}
 
 		struct elf_info info;
-		int rc = elf_try(path, 0, a, &info, e);
+		int rc = elf_try(path, a, &info, e);
 		if (rc < 0)
 			return -1;
 		if (rc == 0)

@@ -15,6 +15,7 @@ static int verify_contents(struct make *m, struct err *e)
 
 	promise_of_plan(m->plan, m->arena, &promise);
 	struct verify_request v = {
+		.run = m->run,
 		.wheel = m->packed.path,
 		.temp_dir = m->build_dir, /* /tmp may be small */
 		.tables = m->q->tables,
@@ -31,7 +32,7 @@ static int verify_contents(struct make *m, struct err *e)
 		strlist_ref(&v.build_paths, m->arena, m->build_dir);
 	if (companions_of_files(&m->torch_files, m->arena, &v.companions, e) < 0)
 		return -1;
-	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) < 0)
+	if (verify_wheel(&v, m->arena, &m->verified, e) < 0)
 		return -1;
 	if (m->verified.errors == 0)
 		return 0;
@@ -60,7 +61,7 @@ static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 		return verify_contents(b->m, e);
 	return fs_remove(TRUSTED, b->q.work_dir, e) < 0
 		       ? -1
-		       : verify_run(&b->q, &b->run, &b->arena, &b->m->used, e);
+		       : verify_run(&b->q, &b->arena, &b->m->used, e);
 }
 
 /* Findings in the file come first: a wheel that is not what
@@ -82,6 +83,7 @@ static int step_verify(struct make *m, struct err *e)
 
 	b.run = *m->run; /* with its limits and protections */
 	b.run.log = &b.log;
+	b.q.run = &b.run;
 	int rc = thread_items(2, 2, NULL, m->run, verify_one, &b, e);
 	arena_join(m->arena, &b.arena);
 	if (rc == 0 && !m->used.ran)
@@ -111,8 +113,8 @@ int make_fetch(struct make *m, struct fetch_source **ret, struct err *e)
 	*ret = arena_array(m->arena, row->sources_count, sizeof(**ret));
 	for (unsigned i = 0; i < row->sources_count; i++)
 		(*ret)[i] = fetch_source_of(&row->sources[i], m->arena);
-	return fetch_all(m->q->store, *ret, row->sources_count, &m->q->fetch, m->run, m->arena,
-			 NULL, e);
+	return fetch_all(&(struct fetcher){m->q->store, &m->q->fetch, m->run, m->arena}, *ret,
+			 row->sources_count, NULL, e);
 }
 
 /* Patches that come inside a source (a distribution's series), then ours. */
@@ -191,6 +193,7 @@ static struct build_request build_request(const struct make *m)
 	if (uses_ccache)
 		ccache_dir = path_join(m->arena, m->build_dir, COMPILED_FRONT);
 	return (struct build_request){
+		.run = m->run,
 		.plan = m->plan,
 		.root = m->q->root,
 		.kind = m->q->kind,
@@ -326,13 +329,14 @@ static int step_build(struct make *m, struct err *e)
 {
 	struct build_request b = build_request(m);
 
-	return build_run(&b, m->run, m->arena, &m->build, e) < 0 ? -1 : check_built(m, e);
+	return build_run(&b, m->arena, &m->build, e) < 0 ? -1 : check_built(m, e);
 }
 
 static int step_relocate(struct make *m, struct err *e)
 {
 	const char *tree = wheel_tree(m);
-	struct relocate_request r = {.tree = tree,
+	struct relocate_request r = {.run = m->run,
+				     .tree = tree,
 				     .root = m->q->root,
 				     .libs_dir = libs_dir(m->plan, m->arena),
 				     .provided = m->provided,
@@ -364,7 +368,7 @@ static int step_relocate(struct make *m, struct err *e)
 	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
 	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
-	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0)
+	if (relocate_tree(&r, m->arena, &m->relocated, e) < 0)
 		return -1;
 	return write_sbom(m, tree, e);
 }
@@ -380,7 +384,8 @@ static int step_pack(struct make *m, struct err *e)
 	if (strcmp(m->plan->platform_tag, "linux") == 0)
 		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"),
 				   m->plan->platform);
-	struct pack_request p = {.tree = tree,
+	struct pack_request p = {.run = m->run,
+				 .tree = tree,
 				 .version = plan_full_version(m->plan, m->arena),
 				 .platform = tag,
 				 .license_files = m->licenses,
@@ -394,7 +399,7 @@ static int step_pack(struct make *m, struct err *e)
 	strlist_append(&p.requires, m->arena, &m->cuda.requires);
 	if (m->torch)
 		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);
-	return pack_wheel(&p, m->run, m->arena, &m->packed, e);
+	return pack_wheel(&p, m->arena, &m->packed, e);
 }
 
 static bool is_built(const struct make *m)

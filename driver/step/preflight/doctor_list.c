@@ -51,7 +51,9 @@ static const struct release_row *release_with_torch(struct preflight *d, const c
 		const bool builds = plan_is_extension(p) || tables_package(r, p->package);
 		struct world_choice choice = {0};
 		const struct world *w;
-		if (!builds || world_choose(t, r, &want, d->arena, &choice, ERR_IGNORED) < 0 ||
+		if (!builds ||
+		    world_choose(&(struct world_question){t, r, &want, d->arena}, &choice,
+				 ERR_IGNORED) < 0 ||
 		    !choice.name ||
 		    world_load(t->dir, choice.name, p->platform, d->arena, &w, ERR_IGNORED) < 0)
 			continue;

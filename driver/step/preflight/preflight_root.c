@@ -474,7 +474,9 @@ fail_blas(struct preflight *d, const struct blas_row *row, const char *fmt, ...)
 		return;
 	}
 
-	if (world_choose(d->q->tables, d->q->release, &want, d->arena, &w, &none) < 0 || !w.name)
+	if (world_choose(&(struct world_question){d->q->tables, d->q->release, &want, d->arena}, &w,
+			 &none) < 0 ||
+	    !w.name)
 		w.name = arena_printf(d->arena, "WORLD+%s", row->world);
 	/* the store's own, so what was set leads elsewhere */
 	if (root_world_fix(d->q->root, d->arena))

@@ -183,7 +183,7 @@ static int try_dir(struct relocation *r, struct needed_library *l, const char *d
 	if (!inside)
 		return 0;
 	const char *path = path_join(r->a, r->q->root->dir, inside);
-	int rc = elf_try(path, 0, r->a, &l->info, e);
+	int rc = elf_try(path, r->a, &l->info, e);
 	if (rc > 0 && l->info.dynamic && l->info.machine == l->by->info.machine)
 		l->source = inside;
 	return rc < 0 ? -1 : 0;
@@ -406,7 +406,10 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 	struct isa_idle spare = {(int)machine_processors() - 1};
 	isa_rules_allowed(r->q->code, r->q->isa, allowed);
 	if (elf_map_open(f->path, &m, e) < 0 ||
-	    isa_scan_file(&m, r->q->code->decoders, allowed, &spare, r->run, &scratch, &s, e) < 0)
+	    isa_scan_file(&m,
+			  &(struct isa_scan_request){r->q->code->decoders, allowed, &spare, r->run,
+						     &scratch},
+			  &s, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s.count; i++) {
 		const char *name = s.found[i].range->name;
@@ -451,7 +454,7 @@ static int collect_one(const char *rel, const struct stat *st, void *user, struc
 	struct relocation *r = user;
 	const char *path = path_join(r->a, r->q->tree, rel);
 	struct elf_info info;
-	int rc = S_ISREG(st->st_mode) ? elf_try(path, 0, r->a, &info, e) : 0;
+	int rc = S_ISREG(st->st_mode) ? elf_try(path, r->a, &info, e) : 0;
 
 	/* Objects and GPU code are ELF files too, but the loader does not open them. */
 	if (rc <= 0 || !info.dynamic)
@@ -480,10 +483,10 @@ static int copy_library(struct relocation *r, struct relocate_file *f, struct er
 	return 0;
 }
 
-int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a,
-		  struct relocate_result *ret, struct err *e)
+int relocate_tree(const struct relocate_request *q, struct arena *a, struct relocate_result *ret,
+		  struct err *e)
 {
-	struct relocation r = {.q = q, .run = run, .a = a};
+	struct relocation r = {.q = q, .run = q->run, .a = a};
 	struct strlist copies = {0};
 
 	if (!path_is_safe_relative(q->libs_dir))

@@ -22,6 +22,7 @@ struct relocate_request {
 	const struct manylinux_policy *policy;
 	const struct isa_rules *code; /* NULL: symbol tables are removed whole */
 	const struct isa_row *isa;    /* what the wheel may require; NULL: the baseline */
+	const struct run *run;        /* where to log, and how the user stops it */
 };
 
 struct relocate_result {
@@ -50,5 +51,5 @@ struct relocate_result {
  * - rewrites text files (.cmake .pc .txt .py .h).
  * ERR_POLICY names file and library for a NEEDED that is missing, or that belongs to no package of
  * the root (if the root has no package list: that is outside its library directories). */
-int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a,
-		  struct relocate_result *ret, struct err *e) MUST_CHECK;
+int relocate_tree(const struct relocate_request *q, struct arena *a, struct relocate_result *ret,
+		  struct err *e) MUST_CHECK;

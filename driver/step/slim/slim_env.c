@@ -158,7 +158,8 @@ static int look_at(struct env *v, struct slim_package *p, size_t i, struct err *
 	if (!fatbin_library_name(row->path))
 		return 0;
 	struct fatbin_look *look = &p->looks[p->count];
-	if (fatbin_look_data(file.data, file.size, row->path, v->a, look, e) < 0)
+	if (fatbin_look_data(&(struct file_bytes){file.data, file.size, row->path}, v->a, look, e) <
+	    0)
 		return -1;
 	if (!look->used)
 		return 0;
@@ -185,7 +186,8 @@ static const char *toolkit(const struct env *v, const struct slim_package *p)
 	const char *path = path_join(v->a, p->info, "METADATA");
 
 	if (fs_place_read(p->place, path, METADATA_MAX, &text, ERR_IGNORED) < 0 ||
-	    wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, &h, ERR_IGNORED) < 0)
+	    wheel_headers_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, v->a, &h,
+				ERR_IGNORED) < 0)
 		return NULL;
 	const char *cuda = official_cuda(&h, NULL, v->a);
 	return strcmp(cuda, "-") == 0 ? NULL : cuda;
@@ -547,7 +549,8 @@ static int read_marker(struct env *v, const struct fs_place *place, const char *
 		return 0;
 	ret->info = info;
 	if (fs_place_read(place, path, MARKER_MAX, &text, e) < 0 ||
-	    slim_marker_parse(buf_cstr(&text), text.len, path, v->a, &ret->marker, e) < 0)
+	    slim_marker_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, v->a,
+			      &ret->marker, e) < 0)
 		return err_hint(e, "reinstall that package");
 	return 0;
 }
@@ -593,10 +596,10 @@ int slim_env_marked(const char *dir, const struct run *run, struct arena *a,
 	return rc;
 }
 
-int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a,
-	     struct slim_env_result *ret, struct err *e)
+int slim_env(const struct slim_env_request *q, struct arena *a, struct slim_env_result *ret,
+	     struct err *e)
 {
-	struct env v = {.q = q, .run = run, .a = a, .top.fd = -1};
+	struct env v = {.q = q, .run = q->run, .a = a, .top.fd = -1};
 	int rc = find_places(&v, e);
 
 	if (rc == 0 && !q->dry_run)

@@ -12,6 +12,7 @@ struct slim_env_request {
 	const struct tables *tables;
 	const struct slim_drops *drops; /* what goes besides GPU code; its kinds are counted */
 	bool dry_run;                   /* only report changes */
+	const struct run *run;          /* where to log, and how the user stops it */
 };
 
 /* A file of a package, by its row of RECORD. */
@@ -58,8 +59,8 @@ struct slim_env_result {
  * Others may write there, and replace anything at any time: directories are held by descriptor,
  * links are followed inside `dir` alone (ERR_POLICY), and written files get owner and permission
  * bits of the file that was read, never setuid or setgid. */
-int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a,
-	     struct slim_env_result *ret, struct err *e) MUST_CHECK;
+int slim_env(const struct slim_env_request *q, struct arena *a, struct slim_env_result *ret,
+	     struct err *e) MUST_CHECK;
 
 /* A distribution that slim_env changed, by its marker. */
 struct slim_marked {

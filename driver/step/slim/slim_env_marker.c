@@ -46,7 +46,8 @@ static int check(struct checking *c, const struct fs_place *place, const char *i
 	bool any = fs_place_has(place, path);
 
 	if (any && (fs_place_read(place, path, MARKER_MAX, &text, e) < 0 ||
-		    slim_marker_parse(buf_cstr(&text), text.len, path, c->a, &had, e) < 0))
+		    slim_marker_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, c->a,
+				      &had, e) < 0))
 		return err_hint(e, "reinstall that package");
 	any = any || slim_marker_of_label(label ? label + 1 : "", c->a, &had);
 	if (!any || !slim_marker_others(&had, &wanted))

@@ -44,7 +44,8 @@ void slim_parts_sections(const struct slim_env_request *q, struct slim_package *
 
 	if (file->size < EI_NIDENT || memcmp(file->data, ELFMAG, SELFMAG) != 0)
 		return;
-	if (elf_map_memory(file->data, file->size, p->rows[i].path, &m, ERR_IGNORED) < 0 ||
+	if (elf_map_memory(&(struct file_bytes){file->data, file->size, p->rows[i].path}, &m,
+			   ERR_IGNORED) < 0 ||
 	    elf_strip_plan(&m, ELF_STRIP_DEBUG | ELF_STRIP_SYMBOLS, &a, &s, ERR_IGNORED) < 0 ||
 	    !s.count)
 		return;
@@ -184,13 +185,13 @@ int slim_parts_strip(const struct fs_mapping *file, const char *name, unsigned w
 	struct elf_strip s;
 
 	*ret_done = false;
-	if (elf_map_memory(file->data, file->size, name, &before, e) < 0 ||
+	if (elf_map_memory(&(struct file_bytes){file->data, file->size, name}, &before, e) < 0 ||
 	    elf_strip_plan(&before, what, &a, &s, e) < 0)
 		return -1;
 	if (!s.count)
 		return 0;
 	if (elf_strip_write(&s, fd, name, e) < 0 || fs_map_fd(fd, name, &fresh, e) < 0 ||
-	    elf_map_memory(fresh.data, fresh.size, name, &after, e) < 0)
+	    elf_map_memory(&(struct file_bytes){fresh.data, fresh.size, name}, &after, e) < 0)
 		return -1;
 	if (elf_strip_prove(&before, &after, what, e) < 0)
 		return err_wrap(e, "the stripped file is not equal, and is not used");
@@ -280,7 +281,8 @@ static void keep_earlier(const struct slim_package *p, const char *path, struct 
 
 	if (!fs_place_has(p->place, path) ||
 	    fs_place_read(p->place, path, MARKER_MAX, &text, ERR_IGNORED) < 0 ||
-	    slim_marker_parse(buf_cstr(&text), text.len, path, a, &old, ERR_IGNORED) < 0)
+	    slim_marker_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, a, &old,
+			      ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < old.gpus.count; i++)
 		strlist_once(&m->gpus, a, old.gpus.items[i]);

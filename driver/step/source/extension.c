@@ -65,8 +65,9 @@ static int take_info(struct source *s, struct err *e)
 
 	if (!s->tree->text[SOURCE_PKG_INFO])
 		return 0;
-	if (wheel_headers_parse(s->tree->text[SOURCE_PKG_INFO], s->tree->len[SOURCE_PKG_INFO],
-				"PKG-INFO", s->a, &h, e) < 0)
+	if (wheel_headers_parse(&(struct file_bytes){s->tree->text[SOURCE_PKG_INFO],
+						     s->tree->len[SOURCE_PKG_INFO], "PKG-INFO"},
+				s->a, &h, e) < 0)
 		return -1;
 	const char *name = wheel_headers_get(&h, "Name"),
 		   *version = wheel_headers_get(&h, "Version");
@@ -84,8 +85,9 @@ static int take_project(struct source *s, struct err *e)
 
 	if (!s->tree->text[SOURCE_PYPROJECT])
 		return 0;
-	if (pyproject_read(s->tree->text[SOURCE_PYPROJECT], s->tree->len[SOURCE_PYPROJECT],
-			   "pyproject.toml", s->a, &p, e) < 0)
+	if (pyproject_read(&(struct file_bytes){s->tree->text[SOURCE_PYPROJECT],
+						s->tree->len[SOURCE_PYPROJECT], "pyproject.toml"},
+			   s->a, &p, e) < 0)
 		return -1;
 	s->name = *s->name ? s->name : p.name;
 	s->version = *s->version ? s->version : p.version;

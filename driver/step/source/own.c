@@ -61,7 +61,8 @@ static int version_of(const struct source_tree *t, struct arena *a, const char *
 		*ret = plain(file, a);
 	if (!info)
 		return 0;
-	if (wheel_headers_parse(info, t->len[SOURCE_PKG_INFO], "PKG-INFO", a, &h, e) < 0)
+	if (wheel_headers_parse(&(struct file_bytes){info, t->len[SOURCE_PKG_INFO], "PKG-INFO"}, a,
+				&h, e) < 0)
 		return -1;
 	const char *version = wheel_headers_get(&h, "Version");
 	*ret = version ? plain(version, a) : *ret;

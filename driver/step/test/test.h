@@ -49,8 +49,8 @@ struct test_journal {
 
 /* test_journal_parse: the lines that the runner wrote; half a line at the end is left out.
  * ERR_INTEGRITY names `name` and the line for whatever else is not as it must be. */
-int test_journal_parse(const char *text, size_t len, const char *name, struct arena *a,
-		       struct test_journal *ret, struct err *e) MUST_CHECK;
+int test_journal_parse(const struct file_bytes *in, struct arena *a, struct test_journal *ret,
+		       struct err *e) MUST_CHECK;
 
 /* Which of a package's own tests are run at which level, and which of them are known to fail:
  * profiles/tests/<release>.yaml. */

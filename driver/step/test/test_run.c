@@ -165,7 +165,9 @@ static int read_journal(const struct running *x, struct test_journal *ret, struc
 
 	if (fs_exists(top, name) && fs_read(top, name, JOURNAL_MAX, &text, e) < 0)
 		return -1;
-	return test_journal_parse(buf_cstr(&text), text.len, path_join(a, top, name), a, ret, e);
+	return test_journal_parse(
+		&(struct file_bytes){buf_cstr(&text), text.len, path_join(a, top, name)}, a, ret,
+		e);
 }
 
 static int add_to_journal(const struct running *x, json_t *row, struct err *e)
@@ -418,14 +420,15 @@ static const char *add_line(const json_t *row, struct arena *a, struct test_jour
 	return NULL;
 }
 
-int test_journal_parse(const char *text, size_t len, const char *name, struct arena *a,
-		       struct test_journal *ret, struct err *e)
+int test_journal_parse(const struct file_bytes *in, struct arena *a, struct test_journal *ret,
+		       struct err *e)
 {
+	const char *text = in->data;
 	struct test_journal j = {.tests = json_object()};
 	size_t line = 1;
 
-	for (size_t at = 0; at < len; line++) {
-		const char *end = memchr(text + at, '\n', len - at);
+	for (size_t at = 0; at < in->size; line++) {
+		const char *end = memchr(text + at, '\n', in->size - at);
 		if (!end)
 			break;
 		json_error_t why;
@@ -435,7 +438,7 @@ int test_journal_parse(const char *text, size_t len, const char *name, struct ar
 		json_decref(row);
 		if (wrong) {
 			json_decref(j.tests);
-			err_set(e, ERR_INTEGRITY, "%s:%zu: %s", name, line, wrong);
+			err_set(e, ERR_INTEGRITY, "%s:%zu: %s", in->name, line, wrong);
 			return err_hint(e, "'--again' begins from scratch");
 		}
 

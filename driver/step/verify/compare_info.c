@@ -43,7 +43,8 @@ static bool compare_headers(const struct fs_mapping files[2], const char *name, 
 	for (int side = 0; side < 2; side++) {
 		const char *text =
 			arena_strndup(a, (const char *)files[side].data, files[side].size);
-		if (wheel_headers_parse(text, files[side].size, name, a, &h[side], ERR_IGNORED) < 0)
+		if (wheel_headers_parse(&(struct file_bytes){text, files[side].size, name}, a,
+					&h[side], ERR_IGNORED) < 0)
 			return false;
 		for (size_t i = 0; i < h[side].count; i++)
 			strlist_once(&keys, a, h[side].items[i].key);

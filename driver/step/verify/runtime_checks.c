@@ -325,15 +325,15 @@ static int run_checks(const struct checking *c, struct verify_run_result *r, str
 	return judge(&l, buf_cstr(&error), res.status, e);
 }
 
-int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a,
-		       struct sandbox *ret, struct err *e)
+int verify_environment(const struct verify_run_request *q, struct arena *a, struct sandbox *ret,
+		       struct err *e)
 {
-	struct checking c = {.q = q, .sandbox = ret, .run = run, .arena = a};
+	struct checking c = {.q = q, .sandbox = ret, .run = q->run, .arena = a};
 	return make_sandbox(q, a, ret, e) < 0 || install(&c, e) < 0 ? -1 : 0;
 }
 
-int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
-	       struct verify_run_result *ret, struct err *e)
+int verify_run(const struct verify_run_request *q, struct arena *a, struct verify_run_result *ret,
+	       struct err *e)
 {
 	struct verify_run_result r = {0};
 	struct sandbox s;
@@ -345,10 +345,10 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 		return 0;
 	}
 
-	struct checking c = {.q = q, .sandbox = &s, .run = run, .arena = a};
+	struct checking c = {.q = q, .sandbox = &s, .run = q->run, .arena = a};
 	int rc = make_sandbox(q, a, &s, e);
 	if (rc == 0 && s.emulation) {
-		rc = cannot_emulate(q->plan, &s, run, a, &r.why_not, e);
+		rc = cannot_emulate(q->plan, &s, q->run, a, &r.why_not, e);
 		r.run_by = arena_printf(a, "%s as %s", s.emulation->name,
 					kvlist_get(&s.env, "QEMU_CPU"));
 	}

@@ -528,10 +528,10 @@ static int examine(struct verifying *v, struct err *e)
 	return rc;
 }
 
-int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a,
-		 struct verify_report *ret, struct err *e)
+int verify_wheel(const struct verify_request *q, struct arena *a, struct verify_report *ret,
+		 struct err *e)
 {
-	struct verifying v = {.q = q, .run = run, .a = a, .dist_info = ""};
+	struct verifying v = {.q = q, .run = q->run, .a = a, .dist_info = ""};
 	struct verify_report *r = &v.report;
 	struct stat st;
 

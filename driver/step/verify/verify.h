@@ -86,6 +86,7 @@ struct verify_request {
 	const char *temp_dir;        /* where members are unpacked; NULL: $TMPDIR, else /tmp */
 	const char *expect_version;  /* NULL: not checked */
 	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */
+	const struct run *run;       /* where to log, and how the user stops it */
 };
 
 struct verify_gpu_file {
@@ -126,8 +127,8 @@ int companions_of_files(const struct strlist *paths, struct arena *a, struct com
 			struct err *e) MUST_CHECK;
 /* verify_wheel: applies verify_rules without running anything of the wheel. Findings are not an
  * error: -1 only if it cannot be examined. */
-int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a,
-		 struct verify_report *ret, struct err *e) MUST_CHECK;
+int verify_wheel(const struct verify_request *q, struct arena *a, struct verify_report *ret,
+		 struct err *e) MUST_CHECK;
 /* verify_json: a new reference. verify_rows show it: a line a finding, and a summary; verify_lines:
  * only "wheel:member: error[code]: text" a finding. verify_brief adds what verify_brief_rows show:
  * of errors and warnings a line a rule, of notes the number. */
@@ -150,6 +151,7 @@ struct verify_run_request {
 	const char *checks_dir; /* <profiles>/checks */
 	const char *venv;       /* of the build, whose packages are seen too; NULL: none */
 	const char *work_dir;   /* host directory for the environment; created and removed */
+	const struct run *run;  /* where to log, and how the user stops it */
 };
 
 struct verify_run_check {
@@ -169,8 +171,8 @@ struct verify_run_result {
 
 /* verify_run: ERR_POLICY names the first failed check and how many failed, or has Python's words if
  * the import fails. On a machine that cannot run the wheel's code: ran = false, no error. */
-int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
-	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
+int verify_run(const struct verify_run_request *q, struct arena *a, struct verify_run_result *ret,
+	       struct err *e) MUST_CHECK;
 /* verify_python: ERR_POLICY if the wheel's name is not for the root's Python. Leaves a Python of
  * unknown version to pip. */
 int verify_python(const struct root *root, const char *wheel, struct arena *a,
@@ -178,8 +180,8 @@ int verify_python(const struct root *root, const char *wheel, struct arena *a,
 /* verify_environment: only the environment, in work_dir, which stays, and the sandbox that sees it.
  * Only root, kind, wheel (NULL: the root's own packages), torch_wheel, beside and work_dir count,
  * and the toolkit of a plan that is not NULL. */
-int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a,
-		       struct sandbox *ret, struct err *e) MUST_CHECK;
+int verify_environment(const struct verify_run_request *q, struct arena *a, struct sandbox *ret,
+		       struct err *e) MUST_CHECK;
 #define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")
 
 /* compare_wheels: what differs between two wheels, down to the member, the ELF section and the

@@ -24,7 +24,8 @@ static bool read_headers(struct verifying *v, const char *name, struct wheel_hea
 	}
 
 	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0 ||
-	    wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, ret, &why) < 0) {
+	    wheel_headers_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, v->a, ret,
+				&why) < 0) {
 		verify_add_error(v, RULE_METADATA, path, &why);
 		return false;
 	}

@@ -64,7 +64,10 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 		return 0;
 	}
 
-	if (isa_scan_file(m, rules->decoders, v->allowed, &v->idle, v->run, &scratch, &s, e) < 0) {
+	if (isa_scan_file(m,
+			  &(struct isa_scan_request){rules->decoders, v->allowed, &v->idle, v->run,
+						     &scratch},
+			  &s, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
 		l->why_not = arena_printf(a, "its code cannot be examined: %s", e->msg);

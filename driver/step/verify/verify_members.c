@@ -129,10 +129,11 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 								: file.data[EI_NIDENT + 1];
 	/* The finding names the file. */
 	if (m->kind == ELF_HOST &&
-	    (elf_map_memory(file.data, file.size, NULL, &map, &why) < 0 ||
-	     elf_map_info(&map, v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0)) {
+	    (elf_map_memory(&(struct file_bytes){file.data, file.size, NULL}, &map, &why) < 0 ||
+	     (v->q->policy ? elf_map_all : elf_map_info)(&map, w->a, &m->elf, &why) < 0)) {
 		m->elf_broken = arena_strdup(w->a, why.msg);
-	} else if (fatbin_summarize(file.data, file.size, NULL, w->a, &m->gpu, &why) < 0) {
+	} else if (fatbin_summarize(&(struct file_bytes){file.data, file.size, NULL}, w->a, &m->gpu,
+				    &why) < 0) {
 		m->gpu_broken = arena_strdup(w->a, why.msg);
 	}
 
@@ -140,8 +141,8 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 		take_text(file.data, file.size, w->a, &m->gpu);
 	const bool judged = m->kind == ELF_HOST && !m->elf_broken && v->report.promise.gpu.count;
 	if (judged) /* what is malformed is a finding already */
-		(void)!fatbin_look_data(file.data, file.size, m->entry->name, w->a, &m->look,
-					ERR_IGNORED);
+		(void)!fatbin_look_data(&(struct file_bytes){file.data, file.size, m->entry->name},
+					w->a, &m->look, ERR_IGNORED);
 	m->link_text = is_linker_script((const char *)file.data, file.size);
 	/* Objects run only once they are linked; GPU code
 	 * in a file of its own is judged by verify_gpu. */

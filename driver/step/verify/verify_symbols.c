@@ -346,7 +346,7 @@ static int read_one(const char *path, const char *name, struct arena *a, struct 
 {
 	c->items = arena_room(a, c->items, c->count, &c->cap, 16, sizeof(*c->items));
 	struct elf_info *info = &c->items[c->count];
-	int rc = elf_try(path, ELF_SYMBOLS, a, info, e);
+	int rc = elf_try_all(path, a, info, e);
 	if (rc <= 0)
 		return rc;
 	if (!*info->soname)

@@ -139,7 +139,8 @@ static int parse_control(const struct buf *text, struct arena *a, struct deb_con
 		if (((unsigned char)*p < 0x20 && (!*p || !strchr("\t\r\n", *p))) || *p == 0x7f)
 			return err_set(e, ERR_INTEGRITY,
 				       "its control file has a control character");
-	if (wheel_headers_parse(start, (size_t)(end - start), "control", a, &h, e) < 0)
+	if (wheel_headers_parse(&(struct file_bytes){start, (size_t)(end - start), "control"}, a,
+				&h, e) < 0)
 		return -1;
 	const char *same = wheel_headers_get(&h, "Multi-Arch");
 	struct deb_control k = {.name = wheel_headers_get(&h, "Package"),

@@ -19,7 +19,9 @@ struct toolkit_tree {
 	const char *dir;
 	struct tree *tree; /* of it */
 	const struct run *run;
-	uint64_t bytes; /* unpacked so far */
+	uint64_t bytes;                  /* unpacked so far */
+	const struct toolkit_file *file; /* that is unpacked now */
+	struct tar *tar;                 /* of it; not of a wheel */
 };
 
 /* ERR_INTEGRITY once all files together are too large. */
@@ -48,11 +50,11 @@ static int add_link(struct toolkit_tree *t, const char *path, const char *to, st
 		       : 0;
 }
 
-static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, struct tar *tar,
-			 const struct tar_entry *en, const char *below, struct err *e)
+static int add_tar_entry(struct toolkit_tree *t, const struct tar_entry *en, const char *below,
+			 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *path = toolkit_rules_map(t->rules, t->target, f->name, below, &a);
+	const char *path = toolkit_rules_map(t->rules, t->target, t->file->name, below, &a);
 	uint64_t size;
 
 	if (!path || en->type == S_IFDIR)
@@ -67,7 +69,8 @@ static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, s
 		return -1;
 	if (en->type == S_IFLNK)
 		return tree_symlink(t->tree, path, en->target, en->mtime, e);
-	return tar_extract(tar, en, t->tree, path, NULL, &size, e) < 0 ? -1 : account(t, size, e);
+	return tar_extract(t->tar, en, t->tree, path, NULL, &size, e) < 0 ? -1
+									  : account(t, size, e);
 }
 
 static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e)
@@ -81,6 +84,8 @@ static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, 
 
 	if (tar_open(f->path, &limits, t->run, &tar, e) < 0)
 		return -1;
+	t->file = f;
+	t->tar = tar;
 	while ((got = tar_next(tar, &en, e)) > 0) {
 		/* All files are below one top directory, which the first entry names. */
 		size_t first = strcspn(en.name, "/");
@@ -89,7 +94,7 @@ static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, 
 		if (strlen(top) != first || strncmp(top, en.name, first) != 0)
 			rc = err_set(e, ERR_INTEGRITY, "is not below '%s'", top);
 		else if (en.name[first])
-			rc = add_tar_entry(t, f, tar, &en, en.name + first + 1, e);
+			rc = add_tar_entry(t, &en, en.name + first + 1, e);
 		if (rc < 0)
 			return tar_deny(tar, e);
 	}
@@ -108,33 +113,33 @@ static const char *dist_info(const char *component, const char *path, struct are
 }
 
 /* Where an entry goes: NULL with *ret_known: it is left out. */
-static const char *place_of(const struct toolkit_tree *t, const struct toolkit_file *f,
-			    const char *name, bool *ret_known, struct arena *a)
+static const char *place_of(const struct toolkit_tree *t, const char *name, bool *ret_known,
+			    struct arena *a)
 {
 	const char *slash = strchr(name, '/');
 
 	*ret_known = true;
 	if (slash && slash - name > 10 && strncmp(slash - 10, ".dist-info", 10) == 0)
-		return dist_info(f->name, name, a);
+		return dist_info(t->file->name, name, a);
 	for (unsigned i = 0; i < t->rules->wheel_dirs_count; i++) {
 		const char *rest = path_below(name, t->rules->wheel_dirs[i]);
 		if (rest)
-			return toolkit_rules_map(t->rules, t->target, f->name, rest, a);
+			return toolkit_rules_map(t->rules, t->target, t->file->name, rest, a);
 	}
 
 	*ret_known = path_has_suffix(name, "/__init__.py");
 	return NULL;
 }
 
-static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f,
-			 const struct zip_reader *z, const struct zip_entry *en, struct err *e)
+static int add_zip_entry(struct toolkit_tree *t, const struct zip_reader *z,
+			 const struct zip_entry *en, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool known;
 
 	if (path_has_suffix(en->name, "/"))
 		return 0;
-	const char *path = place_of(t, f, en->name, &known, &a);
+	const char *path = place_of(t, en->name, &known, &a);
 	if (!path && known)
 		return 0;
 	if (!path) {
@@ -157,8 +162,9 @@ static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, st
 
 	if (zip_open(f->path, &a, &z, e) < 0)
 		return -1;
+	t->file = f;
 	for (size_t i = 0; i < zip_count(z); i++)
-		if (run_check(t->run, e) < 0 || add_zip_entry(t, f, z, zip_at(z, i), e) < 0)
+		if (run_check(t->run, e) < 0 || add_zip_entry(t, z, zip_at(z, i), e) < 0)
 			return -1;
 	return 0;
 }

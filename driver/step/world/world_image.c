@@ -412,10 +412,10 @@ static const char *image_name(const struct world_image_request *q, struct arena 
 	return arena_printf(a, "ptbuild-world/%s:%.12s", strlist_join(&parts, a, "-"), q->key);
 }
 
-int world_image_write(const struct world_image_request *q, const struct run *run, struct arena *a,
-		      struct world_image *ret, struct err *e)
+int world_image_write(const struct world_image_request *q, struct arena *a, struct world_image *ret,
+		      struct err *e)
 {
-	struct image im = {.q = q, .run = run, .arena = a, .name = image_name(q, a)};
+	struct image im = {.q = q, .run = q->run, .arena = a, .name = image_name(q, a)};
 	struct stat st;
 	char *part;
 
@@ -423,7 +423,7 @@ int world_image_write(const struct world_image_request *q, const struct run *run
 		im.layers[im.count++] = (struct layer){.root = q->base};
 	im.layers[im.count++] = (struct layer){.root = q->root, .base = q->base};
 	for (size_t i = 0; i < im.count; i++) {
-		if (make_layer(&im.layers[i], NULL, run, e) < 0)
+		if (make_layer(&im.layers[i], NULL, q->run, e) < 0)
 			return -1;
 		im.newest = im.layers[i].newest > im.newest ? im.layers[i].newest : im.newest;
 	}

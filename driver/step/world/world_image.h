@@ -15,7 +15,8 @@ struct world_image_request {
 	/* of the world's base, which is the first layer of all images over it; NULL: the world is
 	 * a base */
 	const char *base;
-	const char *to; /* the file, which is replaced when the image is complete */
+	const char *to;        /* the file, which is replaced when the image is complete */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct world_image {
@@ -27,5 +28,5 @@ struct world_image {
 
 /* world_image_write: the same roots give the same bytes. ERR_SYSTEM for what cannot be read or
  * written. */
-int world_image_write(const struct world_image_request *q, const struct run *run, struct arena *a,
-		      struct world_image *ret, struct err *e) MUST_CHECK;
+int world_image_write(const struct world_image_request *q, struct arena *a, struct world_image *ret,
+		      struct err *e) MUST_CHECK;

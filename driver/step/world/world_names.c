@@ -82,9 +82,13 @@ static bool newer(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-static int claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *u,
-		 struct timespec mtime, struct name **ret, struct err *e)
+static int claim(struct names *n, const struct name_claim *c, struct name **ret, struct err *e)
 {
+	const char *path = c->path;
+	const enum name_kind kind = c->kind;
+	const struct world_unit *u = c->unit;
+	const struct timespec mtime = c->mtime;
+
 	if (claim_above(n, path, u, e) < 0)
 		return -1;
 	struct name *have = names_find(n, path);
@@ -117,12 +121,10 @@ static int claim(struct names *n, const char *path, enum name_kind kind, const s
 	return 0;
 }
 
-int names_claim(struct names *n, const char *path, enum name_kind kind,
-		const struct world_unit *unit, struct timespec mtime, struct name **ret,
-		struct err *e)
+int names_claim(struct names *n, const struct name_claim *c, struct name **ret, struct err *e)
 {
 	pthread_mutex_lock(&n->mutex);
-	int rc = claim(n, path, kind, unit, mtime, ret, e);
+	int rc = claim(n, c, ret, e);
 	pthread_mutex_unlock(&n->mutex);
 	return rc;
 }

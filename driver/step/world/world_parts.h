@@ -42,12 +42,19 @@ struct names {
 #define NAMES_SPARE ".ptbuild-world" /* directory of spare files at the top of the tree */
 
 void names_release(struct names *n);
+/* What a unit brings. */
+struct name_claim {
+	const char *path;
+	enum name_kind kind;
+	struct timespec mtime;
+	const struct world_unit *unit;
+};
+
 /* names_claim: an entry for what a unit brings, for its caller alone to fill in; directories above
  * it are claimed too. Where another unit has the path as well it has a `spare`. A directory that is
  * there gets its bit. ERR_INTEGRITY for a path that a unit brings twice, and for a directory where
  * another has none. Any thread. */
-int names_claim(struct names *n, const char *path, enum name_kind kind,
-		const struct world_unit *unit, struct timespec mtime, struct name **ret,
+int names_claim(struct names *n, const struct name_claim *c, struct name **ret,
 		struct err *e) MUST_CHECK;
 /* names_find: returns the entry of a path, NULL if it has none. */
 struct name *names_find(const struct names *n, const char *path);
@@ -93,7 +100,8 @@ struct unpacker {
 	struct tree tree;
 	struct arena arena; /* of the work */
 	struct work *work;
-	uint64_t bytes; /* of a wheel, so far */
+	struct tar *tar; /* that is read; not of a wheel */
+	uint64_t bytes;  /* of a wheel, so far */
 };
 
 /* unpack_work: one package or archive into the tree. Errors do not name it. */

@@ -10,17 +10,16 @@
 
 #define MAX_COPY (UINT64_C(64) << 20)
 
-static int claim(struct world_making *m, const struct world_unit *unit, const char *path,
-		 enum name_kind kind, struct name **ret, struct err *e)
+static int claim(struct world_making *m, struct name_claim c, struct name **ret, struct err *e)
 {
-	const struct name *have = names_find(&m->names, path);
+	const struct name *have = names_find(&m->names, c.path);
 
-	if (have && !(kind == NAME_DIR && have->kind == NAME_DIR))
-		return err_set(e, ERR_CONFIG, "cannot create '%s': '%s' has it already", path,
+	if (have && !(c.kind == NAME_DIR && have->kind == NAME_DIR))
+		return err_set(e, ERR_CONFIG, "cannot create '%s': '%s' has it already", c.path,
 			       have->unit ? have->unit->name : "the world's table");
 	/* a directory that is there keeps its time */
-	return names_claim(&m->names, path, kind, unit, have ? (struct timespec){0} : m->newest,
-			   ret, e);
+	c.mtime = have ? (struct timespec){0} : m->newest;
+	return names_claim(&m->names, &c, ret, e);
 }
 
 /* `unit`: the part's, or NULL for the world's. ERR_CONFIG
@@ -32,7 +31,7 @@ static int add_file(struct world_making *m, const struct world_unit *unit, const
 	struct name *n;
 	AUTO_FD int fd = -1;
 
-	if (claim(m, unit, path, NAME_FILE, &n, e) < 0)
+	if (claim(m, (struct name_claim){.path = path, .kind = NAME_FILE, .unit = unit}, &n, e) < 0)
 		return -1;
 	n->size = len;
 	digest_data(data ? data : "", len, n->sha256);
@@ -52,7 +51,7 @@ static int add_link(struct world_making *m, const struct world_unit *unit, const
 
 	if (have && have->kind == NAME_LINK && strcmp(have->target, to) == 0)
 		return 0;
-	if (claim(m, unit, path, NAME_LINK, &n, e) < 0)
+	if (claim(m, (struct name_claim){.path = path, .kind = NAME_LINK, .unit = unit}, &n, e) < 0)
 		return -1;
 	n->target = to;
 	return tree_symlink(&m->tree, path, to, m->newest, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
@@ -63,7 +62,7 @@ static int add_dir(struct world_making *m, const struct world_unit *unit, const 
 {
 	struct name *n;
 
-	if (claim(m, unit, path, NAME_DIR, &n, e) < 0)
+	if (claim(m, (struct name_claim){.path = path, .kind = NAME_DIR, .unit = unit}, &n, e) < 0)
 		return -1;
 	return tree_mkdir(&m->tree, path, m->newest, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
 }
@@ -143,7 +142,11 @@ static int read_facts(const char *rel, const struct stat *st, void *user, struct
 	struct name *n;
 
 	if (run_check(r->m->run, e) < 0 ||
-	    claim(r->m, r->unit, path, S_ISLNK(st->st_mode) ? NAME_LINK : NAME_FILE, &n, e) < 0)
+	    claim(r->m,
+		  (struct name_claim){.path = path,
+				      .kind = S_ISLNK(st->st_mode) ? NAME_LINK : NAME_FILE,
+				      .unit = r->unit},
+		  &n, e) < 0)
 		return -1;
 	if (utimensat(r->dir, rel, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
@@ -504,11 +507,11 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	return 0;
 }
 
-int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a,
-		    struct world_tree *ret, struct err *e)
+int world_tree_make(const struct world_tree_request *q, struct arena *a, struct world_tree *ret,
+		    struct err *e)
 {
 	AUTO_ARENA struct arena arena = {0};
-	struct world_making m = {.q = q, .run = run};
+	struct world_making m = {.q = q, .run = q->run};
 	struct pool pool = {.m = &m};
 
 	if (q->world->count > MAX_PIECES)

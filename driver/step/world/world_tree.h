@@ -16,6 +16,7 @@ struct world_tree_request {
 	const char *compiled;
 	/* how the world's programs run here if it is for another platform; NULL: not at all */
 	const struct emulation *emulation;
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct world_tree {
@@ -46,5 +47,5 @@ struct world_tree {
  *   one whose control file names another package or version than the lock. ERR_CONFIG for a link
  *   or file of a table that exists already. On failure `dir` is left half-filled.
  * - The caller releases ret->manifest; ret->parts is in the arena. */
-int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a,
-		    struct world_tree *ret, struct err *e) MUST_CHECK;
+int world_tree_make(const struct world_tree_request *q, struct arena *a, struct world_tree *ret,
+		    struct err *e) MUST_CHECK;

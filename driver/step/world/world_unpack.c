@@ -4,10 +4,10 @@
 #include "core/zip/zip.h"
 #include "step/world/world_parts.h"
 
-static int claim(struct unpacker *u, const char *path, enum name_kind kind, struct timespec mtime,
-		 struct name **ret, struct err *e)
+static int claim(struct unpacker *u, struct name_claim c, struct name **ret, struct err *e)
 {
-	return names_claim(&u->m->names, path, kind, &u->work->unit, mtime, ret, e);
+	c.unit = &u->work->unit;
+	return names_claim(&u->m->names, &c, ret, e);
 }
 
 /* Where what was claimed is written. */
@@ -61,7 +61,7 @@ static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z,
 	u->bytes += en->size;
 	if (mtime.tv_sec > u->work->newest.tv_sec)
 		u->work->newest = mtime;
-	if (claim(u, path, NAME_FILE, mtime, &m, e) < 0)
+	if (claim(u, (struct name_claim){path, NAME_FILE, mtime, NULL}, &m, e) < 0)
 		return -1;
 	m->executable = (en->mode & S_IXUSR) != 0;
 	m->size = en->size;
@@ -115,15 +115,14 @@ static const char *place_of(const char *path, struct buf *out)
 	return buf_cstr(out);
 }
 
-static int add_file(struct unpacker *u, struct tar *t, const struct tar_entry *en, const char *path,
-		    struct err *e)
+static int add_file(struct unpacker *u, const struct tar_entry *en, const char *path, struct err *e)
 {
 	struct name *m;
 
-	if (claim(u, path, NAME_FILE, en->mtime, &m, e) < 0)
+	if (claim(u, (struct name_claim){path, NAME_FILE, en->mtime, NULL}, &m, e) < 0)
 		return -1;
 	m->executable = en->executable;
-	return tar_extract(t, en, &u->tree, place_at(m), m->sha256, &m->size, e);
+	return tar_extract(u->tar, en, &u->tree, place_at(m), m->sha256, &m->size, e);
 }
 
 static int add_link(struct unpacker *u, const struct tar_entry *en, const char *path, struct err *e)
@@ -138,7 +137,7 @@ static int add_link(struct unpacker *u, const struct tar_entry *en, const char *
 	if (*en->target != '/' && !path_stays_inside(from, en->target))
 		return err_set(e, ERR_INTEGRITY, "is a link that leaves the tree, to '%s'",
 			       en->target);
-	if (claim(u, path, NAME_LINK, en->mtime, &m, e) < 0)
+	if (claim(u, (struct name_claim){path, NAME_LINK, en->mtime, NULL}, &m, e) < 0)
 		return -1;
 	m->target = arena_strdup(&u->arena, en->target);
 	return tree_symlink(&u->tree, place_at(m), m->target, en->mtime, e);
@@ -157,7 +156,7 @@ static int add_hard_link(struct unpacker *u, const char *path, const char *to, s
 	if (!from || from->kind != NAME_FILE)
 		return err_set(e, ERR_INTEGRITY,
 			       "is a hard link to '%s', which is not a file of it before", to);
-	if (claim(u, path, NAME_FILE, from->mtime, &m, e) < 0)
+	if (claim(u, (struct name_claim){path, NAME_FILE, from->mtime, NULL}, &m, e) < 0)
 		return -1;
 	m->executable = from->executable;
 	m->size = from->size;
@@ -169,14 +168,14 @@ static int add_dir(struct unpacker *u, const struct tar_entry *en, const char *p
 {
 	struct name *m;
 
-	if (claim(u, path, NAME_DIR, en->mtime, &m, e) < 0)
+	if (claim(u, (struct name_claim){path, NAME_DIR, en->mtime, NULL}, &m, e) < 0)
 		return -1;
 	return tree_mkdir(&u->tree, path, en->mtime, e);
 }
 
 /* An entry at its place in the tree. */
-static int add_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, const char *path,
-		     const char *hard, struct err *e)
+static int add_entry(struct unpacker *u, struct tar_entry *en, const char *path, const char *hard,
+		     struct err *e)
 {
 	en->mtime.tv_nsec = 0; /* what a tar archive has, and every file system keeps */
 	if (strcmp(path, NAMES_SPARE) == 0 || path_below(path, NAMES_SPARE))
@@ -187,7 +186,7 @@ static int add_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, co
 		u->work->newest = en->mtime;
 	switch (en->type) {
 	case S_IFREG:
-		return add_file(u, t, en, path, e);
+		return add_file(u, en, path, e);
 	case S_IFDIR:
 		return add_dir(u, en, path, e);
 	case S_IFLNK:
@@ -207,7 +206,7 @@ static bool is_merged_link(const struct tar_entry *en)
 	return false;
 }
 
-static int deb_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, struct err *e)
+static int deb_entry(struct unpacker *u, struct tar_entry *en, struct err *e)
 {
 	AUTO_BUF struct buf place = {0}, hard_place = {0};
 
@@ -223,7 +222,7 @@ static int deb_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, st
 	const char *hard = en->hard ? place_of(en->hard, &hard_place) : NULL;
 	if (hard)
 		hard = world_part_move(u->work->part, hard, &u->arena);
-	return add_entry(u, t, en, path, hard, e);
+	return add_entry(u, en, path, hard, e);
 }
 
 static int check_control(const struct work *w, const struct deb_control *k, struct err *e)
@@ -254,8 +253,9 @@ static int unpack_deb(struct unpacker *u, struct err *e)
 				 k.name, k.text);
 	w->list_name = k.same ? arena_printf(&u->arena, "%s:%s", k.name, k.arch) : k.name;
 	buf_addstr(&w->list, "/.\n");
-	while ((got = tar_next(deb_data(d), &en, e)) > 0)
-		if (deb_entry(u, deb_data(d), &en, e) < 0)
+	u->tar = deb_data(d);
+	while ((got = tar_next(u->tar, &en, e)) > 0)
+		if (deb_entry(u, &en, e) < 0)
 			return tar_deny(deb_data(d), e);
 	return got;
 }
@@ -271,6 +271,7 @@ static int walk_python(struct unpacker *u, const char *below, bool *ret_install,
 
 	if (tar_open(u->work->path, &limits, u->m->run, &t, e) < 0)
 		return -1;
+	u->tar = t;
 	while ((got = tar_next(t, &en, e)) > 0) {
 		AUTO_BUF struct buf place = {0}, to = {0};
 		const char *rest = below ? path_below(en.name, below) : NULL, *hard = NULL;
@@ -282,7 +283,7 @@ static int walk_python(struct unpacker *u, const char *below, bool *ret_install,
 		if (en.hard && (hard = path_below(en.hard, below)))
 			buf_printf(&to, "%s/%s", u->work->part->prefix, hard);
 		added++;
-		if (add_entry(u, t, &en, buf_cstr(&place), en.hard ? buf_cstr(&to) : NULL, e) < 0)
+		if (add_entry(u, &en, buf_cstr(&place), en.hard ? buf_cstr(&to) : NULL, e) < 0)
 			return tar_deny(t, e);
 	}
 

@@ -204,7 +204,10 @@ static struct isa_scan scan(struct elf_map *m, struct isa_idle *spare,
 	uint64_t allowed[EXTENSION_MACHINES];
 
 	isa_rules_allowed(rules, NULL, allowed);
-	assert_ok(isa_scan_file(m, rules->decoders, allowed, spare, test_run(), &arena, &s, &e),
+	assert_ok(isa_scan_file(m,
+				&(struct isa_scan_request){rules->decoders, allowed, spare,
+							   test_run(), &arena},
+				&s, &e),
 		  &e);
 	return s;
 }
@@ -261,8 +264,11 @@ static void an_interrupted_scan_ends(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	const struct run run = {.log = test_run()->log, .cancel_fd = ends[0]};
 	assert_ok(elf_map_open("/usr/bin/true", &m, &e), &e);
-	assert_err(isa_scan_file(&m, rules->decoders, allowed, NULL, &run, &arena, &s, &e), &e,
-		   ERR_INTERRUPTED, "interrupted");
+	assert_err(isa_scan_file(
+			   &m,
+			   &(struct isa_scan_request){rules->decoders, allowed, NULL, &run, &arena},
+			   &s, &e),
+		   &e, ERR_INTERRUPTED, "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -162,7 +162,8 @@ static void words_of_aarch64(void **state)
 		     name = strtok_r(NULL, " ", &rest))
 			want |= extensions_bit(x, EXTENSION_AARCH64, name);
 		uint32_t bytes = word;
-		decode_run(d, (const uint8_t *)&bytes, 4, 0, EXTENSION_BASELINE, &t);
+		decode_run(d, &(struct code_bytes){(const uint8_t *)&bytes, 4, 0},
+			   EXTENSION_BASELINE, &t);
 		if ((t.seen ? t.seen : EXTENSION_BASELINE) != want)
 			fail_msg("%s: taken for %s", line,
 				 extensions_text(x, EXTENSION_AARCH64, t.seen, &arena));
@@ -199,7 +200,8 @@ static void outline_atomics_ask_themselves(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		uint32_t code[] = {rows[i].asks[0], rows[i].asks[1], rows[i].asks[2], CASAL, RET};
 		struct decode_tally t = {0};
-		decode_run(d, (const uint8_t *)code, sizeof(code), 0, EXTENSION_BASELINE, &t);
+		decode_run(d, &(struct code_bytes){(const uint8_t *)code, sizeof(code), 0},
+			   EXTENSION_BASELINE, &t);
 		if (t.above != (rows[i].guarded ? 0 : lse))
 			fail_msg("row %zu: %s", i,
 				 extensions_text(x, EXTENSION_AARCH64, t.above, &arena));
@@ -207,7 +209,8 @@ static void outline_atomics_ask_themselves(void **state)
 		/* The second instruction has nobody that asks for it. */
 		code[4] = CASAL;
 		t = (struct decode_tally){0};
-		decode_run(d, (const uint8_t *)code, sizeof(code), 0, EXTENSION_BASELINE, &t);
+		decode_run(d, &(struct code_bytes){(const uint8_t *)code, sizeof(code), 0},
+			   EXTENSION_BASELINE, &t);
 		assert_int_equal(t.count, rows[i].guarded ? 1 : 2);
 	}
 }
@@ -244,8 +247,8 @@ static struct decode_tally decode(const char *bytes, size_t len, const char *all
 	uint64_t bits =
 		extensions_with(x, EXTENSION_X86_64, extensions_bit(x, EXTENSION_X86_64, allowed));
 
-	decode_run(decoder_new(x, EXTENSION_X86_64, &arena), (const uint8_t *)bytes, len, 0x1000,
-		   bits, &t);
+	decode_run(decoder_new(x, EXTENSION_X86_64, &arena),
+		   &(struct code_bytes){(const uint8_t *)bytes, len, 0x1000}, bits, &t);
 	return t;
 }
 

@@ -182,7 +182,7 @@ static void symbols_only_when_asked(void **state)
 	(void)state;
 	struct err e = {0};
 	struct elf_info i;
-	assert_ok(elf_read(compile("liba.so", ANSWER, SHARED), 0, &arena, &i, &e), &e);
+	assert_ok(elf_read(compile("liba.so", ANSWER, SHARED), &arena, &i, &e), &e);
 	assert_int_equal(i.defined.count, 0);
 	assert_int_equal(i.undefined.count, 0);
 }
@@ -275,14 +275,14 @@ static void elf_is_by_magic(void **state)
 
 	(void)state;
 	test_dir();
-	assert_int_equal(elf_try(compile("liba.so", ANSWER, SHARED), 0, &arena, &i, &e), 1);
+	assert_int_equal(elf_try(compile("liba.so", ANSWER, SHARED), &arena, &i, &e), 1);
 	assert_int_equal(i.type, ET_DYN);
 	test_write(test_path("text"), "\177EL");
 	static const char *const others[] = {"text", "missing", "text/below", "."};
 	for (size_t n = 0; n < ARRAY_LEN(others); n++)
-		assert_ok(elf_try(test_path("%s", others[n]), 0, &arena, &i, &e), &e);
+		assert_ok(elf_try(test_path("%s", others[n]), &arena, &i, &e), &e);
 	assert_int_equal(symlink("loop", test_path("loop")), 0);
-	assert_err(elf_try(test_path("loop"), 0, &arena, &i, &e), &e, ERR_SYSTEM, "loop");
+	assert_err(elf_try(test_path("loop"), &arena, &i, &e), &e, ERR_SYSTEM, "loop");
 }
 
 static void missing_file(void **state)
@@ -290,8 +290,7 @@ static void missing_file(void **state)
 	(void)state;
 	struct err e;
 	struct elf_info i;
-	assert_err(elf_read(test_path("missing.so"), 0, &arena, &i, &e), &e, ERR_SYSTEM,
-		   "missing.so");
+	assert_err(elf_read(test_path("missing.so"), &arena, &i, &e), &e, ERR_SYSTEM, "missing.so");
 }
 
 static void empty_and_foreign_files(void **state)
@@ -300,13 +299,13 @@ static void empty_and_foreign_files(void **state)
 	struct err e;
 	struct elf_info i;
 	test_write(test_path("empty"), "");
-	assert_err(elf_read(test_path("empty"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "empty");
+	assert_err(elf_read(test_path("empty"), &arena, &i, &e), &e, ERR_INTEGRITY, "empty");
 	test_write(test_path("text"), "this is a text of more than sixty-four bytes, so that the "
 				      "header is all there, but nothing like ELF");
-	assert_err(elf_read(test_path("text"), 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(test_path("text"), &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "no ELF magic at offset 0x0");
 	test_write(test_path("short"), "\177ELF");
-	assert_err(elf_read(test_path("short"), 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(test_path("short"), &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "ends early at offset 0x4");
 }
 
@@ -317,10 +316,10 @@ static void other_classes_are_refused(void **state)
 	struct elf_info i;
 	const char *path = compile("liba.so", ANSWER, SHARED);
 	put(path, EI_CLASS, (uint8_t[]){ELFCLASS32}, 1);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "not a 64-bit ELF file (class 1) at offset 0x4");
 	put(path, EI_CLASS, (uint8_t[]){ELFCLASS64, ELFDATA2MSB}, 2);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "not a little-endian ELF file");
 }
 
@@ -343,8 +342,7 @@ static void truncated_files_are_refused(void **state)
 	elf_map_close(&m);
 	for (size_t n = 1; n < load_end; n += 97) {
 		assert_int_equal(truncate(path, (off_t)n), 0);
-		assert_err(elf_read(path, ELF_SYMBOLS, &arena, &i, &e), &e, ERR_INTEGRITY,
-			   "liba.so");
+		assert_err(elf_read_all(path, &arena, &i, &e), &e, ERR_INTEGRITY, "liba.so");
 		test_write_bytes(path, bytes, len);
 	}
 
@@ -358,7 +356,7 @@ static void string_outside_is_named_with_its_place(void **state)
 	struct elf_info i;
 	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
 	set_dyn_value(path, DT_SONAME, 0x99999);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "string index 0x99999 outside");
 	assert_contains(e.msg, "liba.so");
 	assert_contains(e.msg, "offset 0x");
@@ -374,10 +372,10 @@ static void string_table_outside(void **state)
 	uint64_t size_at = dyn_offset_of(path, DT_STRSZ) + 8,
 		 address_at = dyn_offset_of(path, DT_STRTAB) + 8;
 	put(path, size_at, &size, sizeof(size));
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "string table of 2147483647 bytes leaves its segment");
 	put(path, address_at, &address, sizeof(address));
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "is in no segment");
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY, "is in no segment");
 }
 
 static void dynamic_entries_without_end(void **state)
@@ -397,7 +395,7 @@ static void dynamic_entries_without_end(void **state)
 
 	elf_map_close(&m);
 	put(path, at, &size, sizeof(size));
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "without DT_NULL");
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY, "without DT_NULL");
 }
 
 static void dynamic_segment_that_is_not_loaded(void **state)
@@ -417,7 +415,7 @@ static void dynamic_segment_that_is_not_loaded(void **state)
 
 	elf_map_close(&m);
 	put(path, at, &zero, sizeof(zero));
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "is not what is loaded");
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY, "is not what is loaded");
 }
 
 /* As patchelf leaves some programs: the first segment
@@ -444,10 +442,10 @@ static void the_rest_of_a_page_is_loaded(void **state)
 	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
 	assert_string_equal(read_info(path).soname, "liba.so.1");
 	put(path, at + offsetof(Elf64_Phdr, p_memsz), &more, sizeof(more)); /* a .bss: zeros */
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
 	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
 	put(path, page, &end, sizeof(end)); /* another segment over it */
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
 	/* which goes on in the file, too */
 	page -= offsetof(Elf64_Phdr, p_vaddr) - offsetof(Elf64_Phdr, p_offset);
 	put(path, page, &end, sizeof(end));
@@ -462,7 +460,7 @@ static void version_needs_that_break_off(void **state)
 	const char *path = compile(
 		"liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }", SHARED);
 	set_dyn_value(path, DT_VERNEEDNUM, 77);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+	assert_err(elf_read(path, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "chain of 77 version needs breaks");
 }
 
@@ -480,7 +478,7 @@ static void symbols_outside(void **state)
 	elf_map_close(&m);
 	uint32_t many = 0x10000000;
 	put(path, offset + 4, &many, sizeof(many));
-	assert_err(elf_read(path, ELF_SYMBOLS, &arena, &i, &e), &e, ERR_INTEGRITY, "symbol table");
+	assert_err(elf_read_all(path, &arena, &i, &e), &e, ERR_INTEGRITY, "symbol table");
 }
 
 static void segments_that_cannot_load(void **state)
@@ -625,7 +623,7 @@ static int read_changed(const char *bytes, size_t len)
 	uint64_t table, count;
 	struct elf_need *needs;
 	size_t needs_count;
-	int rc = elf_map_memory(bytes, len, "changed.so", &m, &e);
+	int rc = elf_map_memory(&(struct file_bytes){bytes, len, "changed.so"}, &m, &e);
 
 	if (rc == 0 && m.dyn)
 		rc = elf_map_symbols(&m, &table, &count, &e) != 0 ||

@@ -223,7 +223,7 @@ static void test_strip_survives_damaged_headers(void **state)
 			copy[at] = (char)rand();
 		}
 
-		if (elf_map_memory(copy, len, "a", &m, &e) < 0 ||
+		if (elf_map_memory(&(struct file_bytes){copy, len, "a"}, &m, &e) < 0 ||
 		    elf_strip_plan(&m, BOTH, &own, &s, &e) < 0 || !s.count)
 			continue;
 		AUTO_FD int fd =

@@ -33,17 +33,17 @@ static const char *data_file(const char *name)
 
 static int collect(const void *data, size_t size, const char *name, struct strlist *to)
 {
-	struct fatbin_entry *entries;
-	size_t count;
+	struct fatbin_entries all;
 
-	if (fatbin_scan(data, size, name, &arena, &entries, &count, &err) < 0)
+	if (fatbin_scan(&(struct file_bytes){data, size, name}, &arena, &all, &err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < all.count; i++)
 		strlist_addf(to, &arena, "%s%s sm_%s%s",
-			     *entries[i].member ? arena_printf(&arena, "%s: ", entries[i].member)
-						: "",
-			     fatbin_kind_name(entries[i].kind, entries[i].number, &arena),
-			     entries[i].target, entries[i].relocatable ? " relocatable" : "");
+			     *all.items[i].member
+				     ? arena_printf(&arena, "%s: ", all.items[i].member)
+				     : "",
+			     fatbin_kind_name(all.items[i].kind, all.items[i].number, &arena),
+			     all.items[i].target, all.items[i].relocatable ? " relocatable" : "");
 	return 0;
 }
 
@@ -91,7 +91,9 @@ static void test_contents_agree_with_headers(void **state)
 		struct fatbin_summary s;
 		AUTO_MAPPING struct fs_mapping m = {0};
 		assert_ok(fs_map(data_file(names[i]), &m, &err), &err);
-		assert_ok(fatbin_summarize(m.data, m.size, names[i], &arena, &s, &err), &err);
+		assert_ok(fatbin_summarize(&(struct file_bytes){m.data, m.size, names[i]}, &arena,
+					   &s, &err),
+			  &err);
 		assert_int_equal(s.wrong.count, 0);
 		assert_true(s.count > 0);
 		assert_int_equal(s.containers, 1);
@@ -103,14 +105,16 @@ static void test_targets_inside(void **state)
 	(void)state;
 	AUTO_BUF struct buf file = {0};
 	struct strlist found = {0};
-	struct fatbin_entry *entries;
-	size_t count;
+	struct fatbin_entries all;
 	assert_ok(fs_read(TRUSTED, data_file("cuda12_4.fatbin"), 1 << 20, &file, &err), &err);
-	assert_ok(fatbin_scan(file.data, file.len, "f", &arena, &entries, &count, &err), &err);
-	for (size_t i = 0; i < count; i++) {
+	assert_ok(fatbin_scan(&(struct file_bytes){file.data, file.len, "f"}, &arena, &all, &err),
+		  &err);
+	for (size_t i = 0; i < all.count; i++) {
 		char target[16];
-		assert_ok(fatbin_inside(file.data, file.len, "f", &entries[i], target, &err), &err);
-		strlist_addf(&found, &arena, "%s in %s", target, entries[i].target);
+		assert_ok(fatbin_inside(&(struct file_bytes){file.data, file.len, "f"},
+					&all.items[i], target, &err),
+			  &err);
+		strlist_addf(&found, &arena, "%s in %s", target, all.items[i].target);
 	}
 
 	assert_string_equal(strlist_join(&found, &arena, ", "), "80 in 80, 90a in 90a, 90 in 90");
@@ -132,7 +136,9 @@ static void test_several_with_padding(void **state)
 	assert_string_equal(listed(&file),
 			    "cubin sm_90, cubin sm_90, cubin sm_90a, PTX sm_90, cubin sm_90");
 	struct fatbin_summary s;
-	assert_ok(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err);
+	assert_ok(
+		fatbin_summarize(&(struct file_bytes){file.data, file.len, "f"}, &arena, &s, &err),
+		&err);
 	assert_int_equal(s.containers, 3);
 	assert_int_equal(s.sets_count, 2);
 	assert_string_equal(s.sets[0].text, "cubin sm_90");
@@ -163,7 +169,9 @@ static void test_contents_for_another_target(void **state)
 	craft_entry(&entries, 2, 90, 0, cubin.data, cubin.len, 0);
 	craft_entry(&entries, 1, 75, 0, ".target sm_70, debug\n", 21, 0);
 	craft_container(&file, &entries);
-	assert_ok(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err);
+	assert_ok(
+		fatbin_summarize(&(struct file_bytes){file.data, file.len, "f"}, &arena, &s, &err),
+		&err);
 	assert_int_equal(s.wrong.count, 2);
 	assert_contains(s.wrong.items[0],
 			"cubin at offset 0x50 is for sm_80, its header says sm_90");
@@ -179,12 +187,15 @@ static void assert_packed(uint64_t flag, const void *packed, size_t size, size_t
 	craft_entry(&entries, 2, 90, flag, packed, size, raw);
 	craft_container(&file, &entries);
 	if (want) {
-		assert_err(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err,
-			   ERR_INTEGRITY, want);
+		assert_err(fatbin_summarize(&(struct file_bytes){file.data, file.len, "f"}, &arena,
+					    &s, &err),
+			   &err, ERR_INTEGRITY, want);
 		return;
 	}
 
-	assert_ok(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err);
+	assert_ok(
+		fatbin_summarize(&(struct file_bytes){file.data, file.len, "f"}, &arena, &s, &err),
+		&err);
 	assert_int_equal(s.wrong.count, 0);
 	assert_int_equal(s.count, 1);
 }

@@ -292,7 +292,8 @@ static void test_moved_table_must_be_the_same(void **state)
 	after = (struct elf_map){0};
 	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &file, &err), &err);
 	file.data[table + sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value)] ^= 8;
-	assert_ok(elf_map_memory(file.data, file.len, "cut.so", &after, &err), &err);
+	assert_ok(elf_map_memory(&(struct file_bytes){file.data, file.len, "cut.so"}, &after, &err),
+		  &err);
 	assert_err(fatbin_cut_prove(&before, &after, &w, &r, &err), &err, ERR_INTEGRITY,
 		   "what is at address");
 }
@@ -455,7 +456,9 @@ static void test_without_section_headers(void **state)
 	test_write_bytes(test_path("bare.so"), whole.data, whole.len);
 	AUTO_MAPPING struct fs_mapping file = {0};
 	assert_ok(fs_map(test_path("bare.so"), &file, &err), &err);
-	assert_ok(fatbin_look_data(file.data, file.size, "bare.so", &arena, &look, &err), &err);
+	assert_ok(fatbin_look_data(&(struct file_bytes){file.data, file.size, "bare.so"}, &arena,
+				   &look, &err),
+		  &err);
 	assert_true(look.code && look.used);
 	assert_int_equal(fatbin_look_runs(&look, &w, 90, NULL), 2);
 	assert_ok(fatbin_file_slim(&file, "bare.so", -1, &w, &arena, &f, &err), &err);
@@ -533,7 +536,8 @@ static void test_code_in_another_section(void **state)
 			assert_int_equal(size, size_of(test_path("lib.so")));
 		AUTO_MAPPING struct fs_mapping file = {0};
 		assert_ok(fs_map(test_path("lib.so"), &file, &err), &err);
-		assert_ok(fatbin_look_data(file.data, file.size, "lib.so", &arena, &look, &err),
+		assert_ok(fatbin_look_data(&(struct file_bytes){file.data, file.size, "lib.so"},
+					   &arena, &look, &err),
 			  &err);
 		assert_int_equal(fatbin_look_runs(&look, &w, 90, &others), 0);
 		assert_int_equal(others, rows[i].runs);

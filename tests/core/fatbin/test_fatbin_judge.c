@@ -307,7 +307,7 @@ static const char *chosen(const char *images, const struct fatbin_gpu *gpus, siz
 				   : words.items[i][0] == 'l' ? FATBIN_LTO
 							      : FATBIN_OTHER,
 				   words.items[i] + 1);
-	fatbin_choose(entries, words.count, &w, keep, runs);
+	fatbin_choose(&(struct fatbin_choice){entries, words.count, &w, keep, runs});
 	for (size_t i = 0; i < words.count; i++)
 		if (keep[i])
 			strlist_ref(&left, &arena, words.items[i]);

@@ -420,7 +420,7 @@ static void test_fatbin_choose_agrees_with_gpu_target_runs(void **state)
 			struct fatbin_entry entry = {.kind = FATBIN_CUBIN, .number = FATBIN_CUBIN};
 			bool keep, runs;
 			snprintf(entry.target, sizeof(entry.target), "%s", codes[i]);
-			fatbin_choose(&entry, 1, &w, &keep, &runs);
+			fatbin_choose(&(struct fatbin_choice){&entry, 1, &w, &keep, &runs});
 			const char *gpu_text = row->capability;
 			const enum gpu_runs rule = gpu_target_runs(tables, codes[i], gpu_text, "");
 			assert_int_equal(runs, rule != GPU_RUNS_NO);

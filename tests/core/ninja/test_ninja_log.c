@@ -29,7 +29,8 @@ static int teardown(void **state)
 
 static void parse(struct fixture *f, const char *text)
 {
-	assert_ok(ninja_log_parse(text, strlen(text), "x/.ninja_log", &f->arena, &f->log, &f->err),
+	assert_ok(ninja_log_parse(&(struct file_bytes){text, strlen(text), "x/.ninja_log"},
+				  &f->arena, &f->log, &f->err),
 		  &f->err);
 	ninja_log_units(&f->log, &f->arena, &f->units, &f->count);
 }
@@ -76,8 +77,9 @@ static void other_files_and_versions_are_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct ninja_log log;
-		assert_err(ninja_log_parse(bad[i], strlen(bad[i]), "x/.ninja_log", &f->arena, &log,
-					   &f->err),
+		assert_err(ninja_log_parse(
+				   &(struct file_bytes){bad[i], strlen(bad[i]), "x/.ninja_log"},
+				   &f->arena, &log, &f->err),
 			   &f->err, ERR_INTEGRITY, "x/.ninja_log:1");
 	}
 }

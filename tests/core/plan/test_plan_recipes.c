@@ -24,7 +24,8 @@ static bool has_world(const struct tables *t, const struct release_row *r,
 	struct world_choice chosen = {0};
 	const struct world *w;
 
-	return world_choose(t, r, want, a, &chosen, e) == 0 && chosen.name &&
+	return world_choose(&(struct world_question){t, r, want, a}, &chosen, e) == 0 &&
+	       chosen.name &&
 	       world_load(PROFILES_DIR, chosen.name, want->platform, a, &w, e) == 0 &&
 	       world_check_tools(w, r, a, e) == 0;
 }

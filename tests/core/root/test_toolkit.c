@@ -238,8 +238,8 @@ static struct root fake_root(void)
 
 static struct toolkit_places places_of(const struct root *r, const char *home)
 {
-	struct toolkit_places l = {0};
-	toolkit_places(r, home, &arena, &l);
+	struct toolkit_places l = {.root = r, .arena = &arena};
+	toolkit_places(&l, home);
 	return l;
 }
 

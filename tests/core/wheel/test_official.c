@@ -242,7 +242,9 @@ static void test_cuda_of_metadata(void **state)
 		const char *text = arena_printf(
 			&arena, "Metadata-Version: 2.1\nRequires-Dist: %s\n", rows[i].line);
 		struct wheel_headers h;
-		assert_ok(wheel_headers_parse(text, strlen(text), "m", &arena, &h, &err), &err);
+		assert_ok(wheel_headers_parse(&(struct file_bytes){text, strlen(text), "m"}, &arena,
+					      &h, &err),
+			  &err);
 		assert_string_equal(official_cuda(&h, "x86_64", &arena), rows[i].x86_64);
 		assert_string_equal(official_cuda(&h, "aarch64-linux", &arena), rows[i].aarch64);
 		const bool one = strcmp(rows[i].x86_64, "-") != 0;

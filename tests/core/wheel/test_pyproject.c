@@ -9,7 +9,9 @@ static struct pyproject read_text(const char *text, struct arena *a)
 	struct pyproject p;
 	struct err e = {0};
 
-	assert_ok(pyproject_read(text, strlen(text), "pyproject.toml", a, &p, &e), &e);
+	assert_ok(pyproject_read(&(struct file_bytes){text, strlen(text), "pyproject.toml"}, a, &p,
+				 &e),
+		  &e);
 	return p;
 }
 
@@ -69,7 +71,9 @@ static void what_is_no_toml_is_told_with_its_line(void **state)
 		AUTO_ARENA struct arena a = {0};
 		struct pyproject p = {0};
 		struct err e = {0};
-		assert_err(pyproject_read(cases[i].text, strlen(cases[i].text), "p", &a, &p, &e),
+		assert_err(pyproject_read(
+				   &(struct file_bytes){cases[i].text, strlen(cases[i].text), "p"},
+				   &a, &p, &e),
 			   &e, ERR_INTEGRITY, cases[i].error);
 		assert_null(p.name);
 	}
@@ -83,13 +87,13 @@ static void brackets_are_bounded_and_so_is_the_text(void **state)
 	struct err e = {0};
 	char deep[4096] = "a = ";
 	memset(deep + 4, '[', sizeof(deep) - 5);
-	assert_err(pyproject_read(deep, strlen(deep), "p", &a, &p, &e), &e, ERR_INTEGRITY,
-		   "too many brackets");
+	assert_err(pyproject_read(&(struct file_bytes){deep, strlen(deep), "p"}, &a, &p, &e), &e,
+		   ERR_INTEGRITY, "too many brackets");
 	/* The text ends where its length says. */
-	assert_err(pyproject_read("a = 'x'", 6, "p", &a, &p, &e), &e, ERR_INTEGRITY,
-		   "does not end");
-	assert_err(pyproject_read("a = \0'x'", 8, "p", &a, &p, &e), &e, ERR_INTEGRITY,
-		   "a value was expected");
+	assert_err(pyproject_read(&(struct file_bytes){"a = 'x'", 6, "p"}, &a, &p, &e), &e,
+		   ERR_INTEGRITY, "does not end");
+	assert_err(pyproject_read(&(struct file_bytes){"a = \0'x'", 8, "p"}, &a, &p, &e), &e,
+		   ERR_INTEGRITY, "a value was expected");
 }
 
 int main(void)

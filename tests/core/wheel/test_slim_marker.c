@@ -35,7 +35,8 @@ static struct slim_marker two_gpus(void)
 
 static int parse(const char *text, struct slim_marker *ret)
 {
-	return slim_marker_parse(text, strlen(text), "marker", &arena, ret, &err);
+	return slim_marker_parse(&(struct file_bytes){text, strlen(text), "marker"}, &arena, ret,
+				 &err);
 }
 
 static void test_text_is_read_back(void **state)

@@ -207,8 +207,11 @@ static void test_the_machines_of_a_name(void **state)
 					struct strlist on = {0};
 					strlist_split(&on, &arena, platforms.items[m], "-");
 					if (wheel_name_installs(
-						    &n, pythons.items[p], on.items[0],
-						    (unsigned)strtoul(on.items[1], NULL, 10),
+						    &n, pythons.items[p],
+						    &(struct wheel_machine){
+							    on.items[0],
+							    (unsigned)strtoul(on.items[1], NULL,
+									      10)},
 						    &arena))
 						got |= bit;
 				}
@@ -459,7 +462,9 @@ static void test_record_with_nul(void **state)
 static struct wheel_headers headers(const char *text)
 {
 	struct wheel_headers h;
-	assert_ok(wheel_headers_parse(text, strlen(text), "METADATA", &arena, &h, &err), &err);
+	assert_ok(wheel_headers_parse(&(struct file_bytes){text, strlen(text), "METADATA"}, &arena,
+				      &h, &err),
+		  &err);
 	return h;
 }
 
@@ -587,15 +592,18 @@ static void test_bad_headers_name_the_line(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_headers h = {.count = 77};
-		assert_err(wheel_headers_parse(cases[i].text, strlen(cases[i].text), "METADATA",
-					       &arena, &h, &err),
-			   &err, ERR_INTEGRITY, cases[i].want);
+		assert_err(
+			wheel_headers_parse(&(struct file_bytes){cases[i].text,
+								 strlen(cases[i].text), "METADATA"},
+					    &arena, &h, &err),
+			&err, ERR_INTEGRITY, cases[i].want);
 		assert_int_equal(h.count, 77);
 	}
 
 	struct wheel_headers h;
-	assert_err(wheel_headers_parse("A: \0\n", 5, "METADATA", &arena, &h, &err), &err,
-		   ERR_INTEGRITY, "NUL");
+	assert_err(wheel_headers_parse(&(struct file_bytes){"A: \0\n", 5, "METADATA"}, &arena, &h,
+				       &err),
+		   &err, ERR_INTEGRITY, "NUL");
 }
 
 /* ---- requirements ---- */

@@ -47,7 +47,9 @@ static void test_chosen(void **state)
 		struct world_wanted want = {cases[i].platform, cases[i].cuda, cases[i].python, ""};
 		struct world_choice w = {"x", "x"};
 		struct err e = {0};
-		assert_ok(world_choose(tables, release(cases[i].release), &want, &arena, &w, &e),
+		assert_ok(world_choose(&(struct world_question){tables, release(cases[i].release),
+								&want, &arena},
+				       &w, &e),
 			  &e);
 		if (!cases[i].world) {
 			assert_null(w.name);
@@ -57,7 +59,9 @@ static void test_chosen(void **state)
 		assert_string_equal(w.name, cases[i].world);
 		assert_string_equal(w.python, cases[i].says);
 		want.library = "mkl2026_2";
-		assert_ok(world_choose(tables, release(cases[i].release), &want, &arena, &w, &e),
+		assert_ok(world_choose(&(struct world_question){tables, release(cases[i].release),
+								&want, &arena},
+				       &w, &e),
 			  &e);
 		assert_string_equal(w.name, arena_printf(&arena, "%s+mkl2026_2", cases[i].world));
 		assert_string_equal(w.python, cases[i].says);
@@ -71,29 +75,43 @@ static void test_parts_that_are_not_there(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .cuda = "11.8"}, &arena,
-				&w, &e),
-		   &e, ERR_POLICY, "no world of release 2.9.1 has CUDA 11.8");
+	assert_err(
+		world_choose(&(struct world_question){tables, &r,
+						      &(struct world_wanted){LINUX, .cuda = "11.8"},
+						      &arena},
+			     &w, &e),
+		&e, ERR_POLICY, "no world of release 2.9.1 has CUDA 11.8");
 	assert_contains(e.hint, "--root DIR");
-	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .python = "3.7"}, &arena,
-				&w, &e),
+	assert_err(world_choose(
+			   &(struct world_question){tables, &r,
+						    &(struct world_wanted){LINUX, .python = "3.7"},
+						    &arena},
+			   &w, &e),
 		   &e, ERR_POLICY, "no world of release 2.9.1 has Python 3.7");
 	assert_contains(e.hint, "leave --python out, or name python313, for Python 3.13, which "
 				"'debian13_lean' has");
-	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .library = "blis1"},
-				&arena, &w, &e),
+	assert_err(world_choose(&(struct world_question){tables, &r,
+							 &(struct world_wanted){LINUX,
+										.library = "blis1"},
+							 &arena},
+				&w, &e),
 		   &e, ERR_POLICY, "no world of release 2.9.1 has the part blis1");
 	/* without it the part is missing all the same */
-	assert_err(world_choose(tables, &r,
-				&(struct world_wanted){LINUX, .python = "3.7", .cuda = "11.8"},
-				&arena, &w, &e),
-		   &e, ERR_POLICY, "has Python 3.7");
+	assert_err(
+		world_choose(&(struct world_question){tables, &r,
+						      &(struct world_wanted){LINUX, .python = "3.7",
+									     .cuda = "11.8"},
+						      &arena},
+			     &w, &e),
+		&e, ERR_POLICY, "has Python 3.7");
 	assert_contains(e.hint, "your own root with --root DIR");
 	assert_null(w.name);
 	r.worlds_count = 0;
-	assert_ok(
-		world_choose(tables, &r, &(struct world_wanted){.platform = LINUX}, &arena, &w, &e),
-		&e);
+	assert_ok(world_choose(&(struct world_question){tables, &r,
+							&(struct world_wanted){.platform = LINUX},
+							&arena},
+			       &w, &e),
+		  &e);
 	assert_null(w.name);
 }
 
@@ -130,8 +148,10 @@ static int check_parts(const char *world, const char *name, const char *cuda, co
 	const struct world *w = NULL;
 
 	assert_ok(world_load(PROFILES_DIR, world, "x86_64-linux", &arena, &w, e), e);
-	return world_check_parts(tables, w, release(name),
-				 &(struct world_wanted){NULL, cuda, python, NULL}, &arena, e);
+	return world_check_parts(
+		&(struct world_question){tables, release(name),
+					 &(struct world_wanted){NULL, cuda, python, NULL}, &arena},
+		w, e);
 }
 
 static void test_python_of_a_world(void **state)
@@ -202,8 +222,10 @@ static int check_library(const char *world, const char *name, const char *librar
 	const struct world *w = NULL;
 
 	assert_ok(world_load(PROFILES_DIR, world, LINUX, &arena, &w, e), e);
-	return world_check_parts(tables, w, release(name),
-				 &(struct world_wanted){.library = library}, &arena, e);
+	return world_check_parts(
+		&(struct world_question){tables, release(name),
+					 &(struct world_wanted){.library = library}, &arena},
+		w, e);
 }
 
 /* The part that the BLAS is in. */
@@ -231,7 +253,9 @@ static void test_a_chosen_world_has_the_name_of_a_loaded_one(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_ok(world_choose(tables, release("2.13.0"), &want, &arena, &chosen, &e), &e);
+	assert_ok(world_choose(&(struct world_question){tables, release("2.13.0"), &want, &arena},
+			       &chosen, &e),
+		  &e);
 	assert_ok(world_load(PROFILES_DIR, "debian13_lean+mkl2026_2+cuda13_2+python3_12", LINUX,
 			     &arena, &w, &e),
 		  &e);
@@ -248,8 +272,11 @@ static void test_the_releases(void **state)
 		const struct release_row *r = &tables->releases[i];
 		struct world_choice w;
 		assert_true(r->worlds_count > 0);
-		assert_ok(world_choose(tables, r, &(struct world_wanted){.platform = LINUX}, &arena,
-				       &w, &e),
+		assert_ok(world_choose(
+				  &(struct world_question){
+					  tables, r, &(struct world_wanted){.platform = LINUX},
+					  &arena},
+				  &w, &e),
 			  &e);
 		assert_non_null(w.name);
 		for (unsigned k = 0; k < r->worlds_count; k++) {
@@ -263,7 +290,8 @@ static void test_the_releases(void **state)
 		for (unsigned k = 0; k < r->toolkits_count; k++) {
 			const struct world *whole;
 			const struct world_wanted want = {LINUX, .cuda = r->toolkits[k]};
-			if (world_choose(tables, r, &want, &arena, &w, &e) < 0) {
+			if (world_choose(&(struct world_question){tables, r, &want, &arena}, &w,
+					 &e) < 0) {
 				assert_int_equal(e.kind, ERR_POLICY);
 				err_clear(&e);
 				continue;

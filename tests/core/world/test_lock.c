@@ -19,7 +19,7 @@
 
 static int parse(const char *text, struct arena *a, struct world_lock *ret, struct err *e)
 {
-	return world_lock_parse(text, strlen(text), "x.lock", a, ret, e);
+	return world_lock_parse(&(struct file_bytes){text, strlen(text), "x.lock"}, a, ret, e);
 }
 
 static void test_round(void **state)

@@ -34,12 +34,15 @@ static struct ccache_promoted promote(const char *scope, const char *group, uint
 
 	assert_ok(fs_mkdirs(TRUSTED, test_path("stage"), &e), &e);
 	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front"), &e), &e);
-	struct ccache_promote_request q = {
-		.front = "front", .scope = scope, .group = group, .max_bytes = max};
+	struct ccache_promote_request q = {.run = test_run(),
+					   .front = "front",
+					   .scope = scope,
+					   .group = group,
+					   .max_bytes = max};
 	q.top = arena_strdup(a, test_path("top"));
 	q.place = arena_strdup(a, test_path("place"));
 	q.stage = arena_strdup(a, test_path("stage"));
-	assert_ok(ccache_promote(&q, test_run(), a, &made, &e), &e);
+	assert_ok(ccache_promote(&q, a, &made, &e), &e);
 	assert_ok(fs_remove(TRUSTED, q.stage, &e), &e);
 	return made;
 }

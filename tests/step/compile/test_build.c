@@ -39,7 +39,8 @@ static void open_world(struct world *w, const char *setup_py)
 				.env = {.items = env, .count = ARRAY_LEN(env)}};
 	w->ccache = (struct tool){.name = "ccache"};
 	w->chain = (struct toolchain){.tools = &w->ccache, .count = 1};
-	w->q = (struct build_request){.plan = &w->plan,
+	w->q = (struct build_request){.run = test_run(),
+				      .plan = &w->plan,
 				      .root = &w->root,
 				      .kind = SANDBOX_BWRAP,
 				      .toolchain = &w->chain,
@@ -63,7 +64,7 @@ static void test_a_wheel_comes_out(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, HONEST "print('hello from the build')\n");
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_ok(build_run(&w.q, &w.arena, &r, &e), &e);
 	assert_string_equal(path_base(r.raw_wheel), "toy-1-cp313-cp313-linux_x86_64.whl");
 	assert_true(fs_exists(TRUSTED, r.raw_wheel));
 	assert_int_equal(r.jobs, 3);
@@ -84,7 +85,7 @@ static void test_the_build_sees_the_plans_environment_only(void **state)
 	assert_int_equal(setenv("SECRET_OF_THE_HOST", "1", 1), 0);
 	open_world(&w, HONEST "for k in sorted(os.environ): print('env', k, "
 			      "os.environ[k])\nprint('cwd', os.getcwd())\n");
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_ok(build_run(&w.q, &w.arena, &r, &e), &e);
 	char *log = test_read(r.log);
 	assert_contains(log, "env MARK of the plan\n");
 	assert_contains(log, "env MAX_JOBS 3\n");
@@ -119,7 +120,7 @@ static void see_prefix(const char *compile, const char *prefix)
 	open_world(&w, HONEST "print('prefix', os.environ.get('CCACHE_PREFIX'))\n"
 			      "print('script', os.access('/ptbuild/cfg/ccache-heap', os.X_OK))\n");
 	use_cache(&w, compile);
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_ok(build_run(&w.q, &w.arena, &r, &e), &e);
 	char *log = test_read(r.log);
 	assert_contains(log, arena_printf(&w.arena, "prefix %s\nscript True\n", prefix));
 	free(log);
@@ -148,7 +149,7 @@ static void test_a_failure_tells_the_first_error(void **state)
 	open_world(&w, "import sys\nprint('x.cpp:3:1: error: expected a "
 		       "declaration')\nprint('y.cpp:9:9: error: a "
 		       "later one')\nsys.exit(1)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD,
 		   "torchvision: build failed with status 1: x.cpp:3:1: error: expected a "
 		   "declaration");
 	assert_contains(e.hint, "build.log");
@@ -162,8 +163,7 @@ static void test_a_failure_without_an_error_line_tells_the_last(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, "import sys\nprint('one')\nprint('this is the end')\nsys.exit(4)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
-		   "status 4: this is the end");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "status 4: this is the end");
 	arena_release(&w.arena);
 }
 
@@ -174,9 +174,9 @@ static void test_the_error_of_an_earlier_run_is_not_told_again(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, "import sys\nprint('a: error: old')\nsys.exit(1)\n");
-	assert_int_equal(build_run(&w.q, test_run(), &w.arena, &r, &e), -1);
+	assert_int_equal(build_run(&w.q, &w.arena, &r, &e), -1);
 	test_write(test_path("src/setup.py"), "import sys\nprint('b: error: new')\nsys.exit(1)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "b: error: new");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "b: error: new");
 	assert_not_contains(e.msg, "old");
 	arena_release(&w.arena);
 }
@@ -188,7 +188,7 @@ static void test_no_wheel_is_a_failure(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, HONEST "os.remove('/ptbuild/out/toy-1-cp313-cp313-linux_x86_64.whl')\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "left no wheel");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "left no wheel");
 	arena_release(&w.arena);
 }
 
@@ -199,8 +199,7 @@ static void test_two_wheels_are_a_failure(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, HONEST "open('/ptbuild/out/other.whl', 'w')\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
-		   "more than one wheel");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "more than one wheel");
 	arena_release(&w.arena);
 }
 
@@ -213,7 +212,7 @@ static void test_flags_that_were_not_used_are_a_failure(void **state)
 	struct build_result r = {0};
 	open_world(&w, HONEST);
 	w.plan.cpu_flags = (struct strlist){.items = flag, .count = 1};
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_POLICY,
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_POLICY,
 		   "is compiled without '-mavx2'");
 	arena_release(&w.arena);
 }
@@ -226,7 +225,7 @@ static void test_an_unknown_back_end_runs_nothing(void **state)
 	struct build_result r = {0};
 	open_world(&w, "open('ran', 'w')\n");
 	w.row.backend = "bazel";
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_CONFIG, "bazel");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_CONFIG, "bazel");
 	assert_false(fs_exists(TRUSTED, test_path("src/ran")));
 	arena_release(&w.arena);
 }
@@ -282,7 +281,7 @@ static void test_fewer_jobs_after_a_kill(void **state)
 	struct build_result r = {0};
 	open_world(&w, DIES_ABOVE(2) HONEST);
 	w.q.jobs = 9;
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_ok(build_run(&w.q, &w.arena, &r, &e), &e);
 	char *runs = test_read(test_path("src/runs"));
 	assert_string_equal(runs, "9 4 2 ");
 	free(runs);
@@ -308,7 +307,7 @@ static void test_one_job_that_does_not_fit_is_an_error(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, DIES_ABOVE(0) HONEST);
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_SYSTEM,
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_SYSTEM,
 		   "does not fit into memory even with one job at a time");
 	assert_contains(e.msg, "d/x.o: c++: fatal error: Killed");
 	assert_contains(e.hint, "more memory");
@@ -332,14 +331,14 @@ static void test_one_job_is_tried_without_the_larger_heap(void **state)
 		"    print('d/x.o: c++: fatal error: Killed signal terminated program cc1plus')\n"
 		"    sys.exit(1)\n" HONEST);
 	use_cache(&w, "1M");
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_ok(build_run(&w.q, &w.arena, &r, &e), &e);
 	assert_int_equal(r.reductions_count, 0);
 	char *log = test_read(r.log);
 	assert_contains(log, "ptbuild: torchvision: memory ran short: once more, without larger "
 			     "heaps: d/x.o: c++");
 	free(log);
 	/* the next one remembers it */
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
+	assert_ok(build_run(&w.q, &w.arena, &r, &e), &e);
 	char *runs = test_read(test_path("src/runs"));
 	assert_string_equal(runs, "/ptbuild/cfg/ccache-heap   ");
 	free(runs);
@@ -354,8 +353,8 @@ static void test_the_next_run_begins_with_what_fitted(void **state)
 	struct build_result r = {0};
 	open_world(&w, DIES_ABOVE(2) "print('x: error: stop'); sys.exit(1)\n" HONEST);
 	w.q.jobs = 9;
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "x: error: stop");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "x: error: stop");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "x: error: stop");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "x: error: stop");
 	char *runs = test_read(test_path("src/runs"));
 	assert_string_equal(runs, "9 4 2 2 ");
 	free(runs);
@@ -370,7 +369,7 @@ static void test_other_failures_lower_nothing(void **state)
 	struct build_result r = {0};
 	open_world(&w, "import os, sys\nopen('runs', 'a').write(os.environ['MAX_JOBS'] + ' "
 		       "')\nsys.exit(137)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "status 137");
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD, "status 137");
 	char *runs = test_read(test_path("src/runs"));
 	assert_string_equal(runs, "3 ");
 	free(runs);
@@ -389,7 +388,7 @@ static void test_a_failure_names_the_unit_and_how_to_repeat_it(void **state)
 		"'w').write('')\n"
 		"print('FAILED: d/it has.cpp.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
 	w.q.shell_options = "--cache /somewhere";
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD,
 		   "failed with status 1 in unit 'd/it': it.cpp:3:1: error: no");
 	assert_contains(e.hint, "ptbuild shell v --cache /somewhere -- ninja -C build d/it\n");
 	assert_contains(e.hint, "log/build.log'");
@@ -407,7 +406,7 @@ static void test_a_unit_of_an_extension_is_found_by_its_path(void **state)
 		       "'w').write('')\n"
 		       "print('FAILED: /ptbuild/src/build/temp.x/csrc/it.o ')\nprint('it.cpp:3:1: "
 		       "error: no')\nsys.exit(1)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+	assert_err(build_run(&w.q, &w.arena, &r, &e), &e, ERR_BUILD,
 		   "in unit '/ptbuild/src/build/temp.x/csrc/it.o'");
 	assert_contains(
 		e.hint,

@@ -29,7 +29,11 @@ static int cache_is(const char *cache, const char *log, const struct plan *p,
 	test_write(test_path("CMakeCache.txt"), cache);
 	if (log)
 		test_write(test_path("build.log"), log);
-	return check_config_cache(p, test_path("."), "CMakeCache.txt", log ? "build.log" : NULL, r,
+	return check_config_cache(&(struct config_check){.plan = p,
+							 .top = test_path("."),
+							 .file = "CMakeCache.txt",
+							 .log = log ? "build.log" : NULL,
+							 .report = r},
 				  e);
 }
 
@@ -42,7 +46,12 @@ static void test_a_log_that_cannot_be_read(void **state)
 	struct config_report r = {0};
 	assert_int_equal(mkdir(test_path("build.log"), 0700), 0);
 	assert_ok(cache_is("A:BOOL=ON\n", NULL, &p, &r, &e), &e);
-	assert_err(check_config_cache(&p, test_path("."), "CMakeCache.txt", "build.log", &r, &e),
+	assert_err(check_config_cache(&(struct config_check){.plan = &p,
+							     .top = test_path("."),
+							     .file = "CMakeCache.txt",
+							     .log = "build.log",
+							     .report = &r},
+				      &e),
 		   &e, ERR_INTEGRITY, "build.log");
 }
 
@@ -202,8 +211,11 @@ static void test_a_missing_cache_is_an_error(void **state)
 	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
-	assert_err(check_config_cache(&p, test_path("."), "none", NULL, &r, &e), &e, ERR_SYSTEM,
-		   "none");
+	assert_err(check_config_cache(
+			   &(struct config_check){
+				   .plan = &p, .top = test_path("."), .file = "none", .report = &r},
+			   &e),
+		   &e, ERR_SYSTEM, "none");
 }
 
 static int commands_are(const char *json, const struct plan *p, struct config_report *r,
@@ -212,8 +224,12 @@ static int commands_are(const char *json, const struct plan *p, struct config_re
 	AUTO_ARENA struct arena a = {0};
 
 	test_write(test_path("compile_commands.json"), json);
-	return check_config_commands(p, path_absolute(&a, "/", test_path(".")),
-				     "compile_commands.json", r, e);
+	return check_config_commands(
+		&(struct config_check){.plan = p,
+				       .top = path_absolute(&a, "/", test_path(".")),
+				       .file = "compile_commands.json",
+				       .report = r},
+		e);
 }
 
 static void test_flags_on_every_unit(void **state)
@@ -392,7 +408,13 @@ static void test_tree_takes_the_outermost_files(void **state)
 	test_write(test_path("build/compile_commands.json"),
 		   "[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -c a.c\"}]");
 	test_write(test_path("build/third/party/CMakeCache.txt"), "USE_X:BOOL=OFF\n");
-	assert_ok(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e);
+	assert_ok(check_config_tree(&(struct config_check){.plan = &p,
+							   .top = test_path("."),
+							   .build = "build",
+							   .cmake = true,
+							   .report = &r},
+				    &e),
+		  &e);
 	assert_int_equal(r.entries, 1);
 	assert_int_equal(r.host_units, 1);
 }
@@ -420,10 +442,21 @@ static void test_a_check_that_was_killed_is_no_answer(void **state)
 			   "[{\"file\":\"a.c\",\"command\":\"cc -c a.c\"}]");
 		const char *log = test_path("build/CMakeFiles/%s", logs[i][0]);
 		test_write(log, "Test HAS_X failed:\nx.cxx:1:1: error: 'Killed' is no type\n");
-		assert_ok(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e);
+		assert_ok(check_config_tree(&(struct config_check){.plan = &p,
+								   .top = test_path("."),
+								   .build = "build",
+								   .cmake = true,
+								   .report = &r},
+					    &e),
+			  &e);
 		test_write(test_path("build/CMakeFiles/%s", logs[i][0]), logs[i][1]);
-		assert_err(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e,
-			   ERR_BUILD, "a program was killed while CMake tried");
+		assert_err(check_config_tree(&(struct config_check){.plan = &p,
+								    .top = test_path("."),
+								    .build = "build",
+								    .cmake = true,
+								    .report = &r},
+					     &e),
+			   &e, ERR_BUILD, "a program was killed while CMake tried");
 		assert_contains(e.hint, logs[i][0]);
 	}
 }
@@ -436,13 +469,23 @@ static void test_tree_without_proof_is_refused(void **state)
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	test_write(test_path("build/CMakeCache.txt"), "");
-	assert_err(check_config_tree(&p, test_path("."), "build", "the.log", true, &r, &e), &e,
-		   ERR_POLICY, "no compile_commands.json");
+	assert_err(check_config_tree(&(struct config_check){.plan = &p,
+							    .top = test_path("."),
+							    .build = "build",
+							    .log = "the.log",
+							    .cmake = true,
+							    .report = &r},
+				     &e),
+		   &e, ERR_POLICY, "no compile_commands.json");
 	assert_contains(e.hint, "the.log");
 	test_dir();
 	test_write(test_path("build/x"), "");
-	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e,
-		   ERR_POLICY, "neither");
+	assert_err(check_config_tree(&(struct config_check){.plan = &p,
+							    .top = test_path("."),
+							    .build = "build",
+							    .report = &r},
+				     &e),
+		   &e, ERR_POLICY, "neither");
 }
 
 static void test_extension_ninja_files_are_read(void **state)
@@ -456,13 +499,22 @@ static void test_extension_ninja_files_are_read(void **state)
 	test_write(test_path("build/temp/build.ninja"),
 		   "cflags = -O2 -mavx2\npost_cflags = -DX\ncuda_cflags = -O2\n"
 		   "build /o/a.o: compile /s/a.cpp\nbuild /o/k.o: cuda_compile /s/k.cu\n");
-	assert_ok(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e);
+	assert_ok(check_config_tree(&(struct config_check){.plan = &p,
+							   .top = test_path("."),
+							   .build = "build",
+							   .report = &r},
+				    &e),
+		  &e);
 	assert_int_equal(r.host_units, 1);
 	assert_int_equal(r.device_units, 1);
 	test_write(test_path("build/temp/build.ninja"),
 		   "cflags = -O2\nbuild /o/a.o: compile /s/a.cpp\n");
-	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e,
-		   ERR_POLICY, "/s/a.cpp");
+	assert_err(check_config_tree(&(struct config_check){.plan = &p,
+							    .top = test_path("."),
+							    .build = "build",
+							    .report = &r},
+				     &e),
+		   &e, ERR_POLICY, "/s/a.cpp");
 }
 
 /* torchvision has three extensions: the build.ninja that is left is the last one's. */
@@ -479,13 +531,24 @@ static void test_commands_of_all_extensions_are_in_the_log(void **state)
 	test_write(test_path("log"),
 		   "building extensions\n[1/2] c++ -MMD -MF a.o.d -mavx2 -c /s/a.cpp -o a.o -O2\n"
 		   "[2/2] nvcc -O2 -c -c /s/k.cu -o k.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
-	assert_ok(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e);
+	assert_ok(check_config_tree(&(struct config_check){.plan = &p,
+							   .top = test_path("."),
+							   .build = "build",
+							   .log = "log",
+							   .report = &r},
+				    &e),
+		  &e);
 	assert_int_equal(r.host_units, 2);
 	assert_int_equal(r.device_units, 1);
 	test_write(test_path("log"),
 		   "  [1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
-	assert_err(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e,
-		   ERR_POLICY, "'/s/a.cpp' is compiled without '-mavx2'");
+	assert_err(check_config_tree(&(struct config_check){.plan = &p,
+							    .top = test_path("."),
+							    .build = "build",
+							    .log = "log",
+							    .report = &r},
+				     &e),
+		   &e, ERR_POLICY, "'/s/a.cpp' is compiled without '-mavx2'");
 }
 
 int main(void)

@@ -102,7 +102,8 @@ static inline struct fetch_source source(struct fixture *f, const char *name, co
 static inline int get(struct fixture *f, struct fetch_source *s, size_t count)
 {
 	err_clear(&f->e);
-	return fetch_all(f->store, s, count, &f->o, &f->run, &f->a, &f->stats, &f->e);
+	return fetch_all(&(struct fetcher){f->store, &f->o, &f->run, &f->a}, s, count, &f->stats,
+			 &f->e);
 }
 
 static inline struct fetch_source file_source(struct fixture *f)

@@ -61,7 +61,10 @@ static const char *sites(struct fixture *f, const char *archive)
 	struct strlist got = {0};
 
 	err_clear(&f->e);
-	assert_ok(apt_sites(archive, false, test_run(), &f->a, &got, &f->e), &f->e);
+	assert_ok(apt_sites(&(struct fetcher){NULL, &(struct fetch_options){.any_site = false},
+					      test_run(), &f->a},
+			    archive, &got, &f->e),
+		  &f->e);
 	return strlist_join(&got, &f->a, " ");
 }
 
@@ -116,7 +119,10 @@ static void any_site_is_said_without_the_lists(void **state)
 		   "*) echo \"lists are read: $*\" >>\"$0.calls\"; echo "
 		   "'http://old.invalid/debian|Debian|main|Debian' "
 		   ";; esac\n");
-	assert_ok(apt_sites("debian", true, test_run(), &f->a, &got, &f->e), &f->e);
+	assert_ok(apt_sites(&(struct fetcher){NULL, &(struct fetch_options){.any_site = true},
+					      test_run(), &f->a},
+			    "debian", &got, &f->e),
+		  &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "http://new.invalid/debian");
 	assert_null(test_read(path_join(&f->a, f->dir, "bin/apt-get.calls")));
 	assert_string_equal(sites(f, "debian"), "http://old.invalid/debian");
@@ -138,8 +144,10 @@ static void a_killed_apt_is_no_answer(void **state)
 	struct strlist got = {0};
 
 	targets(f, "kill -9 $$\n");
-	assert_err(apt_sites("debian", false, test_run(), &f->a, &got, &f->e), &f->e, ERR_SYSTEM,
-		   "was killed by signal 9");
+	assert_err(apt_sites(&(struct fetcher){NULL, &(struct fetch_options){.any_site = false},
+					       test_run(), &f->a},
+			     "debian", &got, &f->e),
+		   &f->e, ERR_SYSTEM, "was killed by signal 9");
 }
 
 static void machine_without_apt(void **state)
@@ -162,8 +170,10 @@ static void interruption_stops_it(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	run.cancel_fd = ends[0];
 	targets(f, "exec sleep 30\n");
-	assert_err(apt_sites("debian", false, &run, &f->a, &got, &f->e), &f->e, ERR_INTERRUPTED,
-		   "interrupted");
+	assert_err(apt_sites(&(struct fetcher){NULL, &(struct fetch_options){.any_site = false},
+					       &run, &f->a},
+			     "debian", &got, &f->e),
+		   &f->e, ERR_INTERRUPTED, "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }

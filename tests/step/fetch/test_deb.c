@@ -65,18 +65,28 @@ static void variable_then_file(void **state)
 		"# of this machine\ndebian http://127.0.0.1:1/a/ # first\ndebian-security /s\n\n"
 		"debian\thttps://127.0.0.1:1/b\r\n";
 	test_write_bytes(f->o.archives_file, text, strlen(text));
-	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find(&(struct fetcher){NULL, &f->o, &f->run, &f->a}, "debian", &got,
+				&f->e),
+		  &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "),
 			    "http://127.0.0.1:1/a https://127.0.0.1:1/b");
-	assert_ok(archives_find("debian-security", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find(&(struct fetcher){NULL, &f->o, &f->run, &f->a}, "debian-security",
+				&got, &f->e),
+		  &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/s");
 	setenv("PTBUILD_ARCHIVE_DEBIAN", " /x  file:///y/ ", 1);
-	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find(&(struct fetcher){NULL, &f->o, &f->run, &f->a}, "debian", &got,
+				&f->e),
+		  &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/x file:///y");
 	name_archive(f, "debian", "/z");
-	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(archives_find(&(struct fetcher){NULL, &f->o, &f->run, &f->a}, "debian", &got,
+				&f->e),
+		  &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/z");
-	assert_ok(archives_find("other", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(
+		archives_find(&(struct fetcher){NULL, &f->o, &f->run, &f->a}, "other", &got, &f->e),
+		&f->e);
 	assert_int_equal(got.count, 0);
 }
 
@@ -96,14 +106,16 @@ static void bad_lines_and_addresses_are_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		err_clear(&f->e);
 		test_write_bytes(o.archives_file, bad[i].text, strlen(bad[i].text));
-		assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e,
-			   ERR_CONFIG, bad[i].says);
+		assert_err(archives_find(&(struct fetcher){NULL, &o, &f->run, &f->a}, "debian",
+					 &got, &f->e),
+			   &f->e, ERR_CONFIG, bad[i].says);
 	}
 
 	err_clear(&f->e);
 	setenv("PTBUILD_ARCHIVE_DEBIAN", "here", 1);
-	assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG,
-		   "PTBUILD_ARCHIVE_DEBIAN: not the address of an archive: 'here'");
+	assert_err(
+		archives_find(&(struct fetcher){NULL, &o, &f->run, &f->a}, "debian", &got, &f->e),
+		&f->e, ERR_CONFIG, "PTBUILD_ARCHIVE_DEBIAN: not the address of an archive: 'here'");
 }
 
 static void bad_words_are_refused(void **state)
@@ -239,23 +251,27 @@ static void latest_file_is_stored_by_its_digest(void **state)
 
 	test_write_bytes(path, body, BODY);
 	name_archive(f, "debian", path_join(&f->a, f->dir, "debian"));
-	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run,
-			       &f->a, &got, &f->e),
+	assert_ok(fetch_latest(&(struct fetcher){f->store, &f->o, &f->run, &f->a},
+			       &(struct fetch_page){"debian/dists/x/InRelease", NULL, BODY}, &got,
+			       &f->e),
 		  &f->e);
 	assert_contains(got, body_sha);
 	assert_string_equal(path_base(got), "InRelease");
-	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY - 1, &f->o,
-				&f->run, &f->a, &got, &f->e),
+	assert_err(fetch_latest(&(struct fetcher){f->store, &f->o, &f->run, &f->a},
+				&(struct fetch_page){"debian/dists/x/InRelease", NULL, BODY - 1},
+				&got, &f->e),
 		   &f->e, ERR_NETWORK, "too large");
 	test_write_bytes(path, other, sizeof(other));
 	err_clear(&f->e);
-	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run,
-			       &f->a, &got, &f->e),
+	assert_ok(fetch_latest(&(struct fetcher){f->store, &f->o, &f->run, &f->a},
+			       &(struct fetch_page){"debian/dists/x/InRelease", NULL, BODY}, &got,
+			       &f->e),
 		  &f->e);
 	assert_contains(got, other_sha);
 	f->o.offline = true;
-	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run,
-				&f->a, &got, &f->e),
+	assert_err(fetch_latest(&(struct fetcher){f->store, &f->o, &f->run, &f->a},
+				&(struct fetch_page){"debian/dists/x/InRelease", NULL, BODY}, &got,
+				&f->e),
 		   &f->e, ERR_NETWORK, "--offline forbids");
 }
 

@@ -498,7 +498,8 @@ static int fill_the_disk(struct fixture *f)
 	struct fetch_source s[2] = {file_source(f), file_source(f)};
 	s[1].sha256 = digest_of_zeros;
 	f->o.parallel = 1;
-	int status = fetch_all(store, s, 2, &f->o, &f->run, &f->a, &f->stats, &f->e);
+	int status =
+		fetch_all(&(struct fetcher){store, &f->o, &f->run, &f->a}, s, 2, &f->stats, &f->e);
 	store_close(store);
 	if (status != -1 || f->e.kind != ERR_SYSTEM)
 		return 14;
@@ -527,7 +528,8 @@ static int fetch_in_child(struct fixture *f)
 
 	if (store_open(path_join(&f->a, f->dir, "store"), &f->run, &store, &f->e) != 0)
 		return 1;
-	int status = fetch_all(store, &s, 1, &f->o, &f->run, &f->a, &f->stats, &f->e);
+	int status =
+		fetch_all(&(struct fetcher){store, &f->o, &f->run, &f->a}, &s, 1, &f->stats, &f->e);
 	store_close(store);
 	return status == 0 && s.path ? 0 : 2;
 }
@@ -578,7 +580,7 @@ static void *fetch_in_thread(void *user)
 	j->status = -1;
 	if (store_open(path_join(&a, j->f->dir, "store"), &run, &store, &e) != 0)
 		return NULL;
-	j->status = fetch_all(store, &s, 1, &j->f->o, &run, &a, &j->stats, &e);
+	j->status = fetch_all(&(struct fetcher){store, &j->f->o, &run, &a}, &s, 1, &j->stats, &e);
 	store_close(store);
 	return NULL;
 }

@@ -60,7 +60,7 @@ static void a_fetch_has_it_as_an_archive_in_the_store(void **state)
 	const struct fetch_options o = {.offline = true};
 	struct fetch_source s = {.name = "tiny-1.tar", .sha256 = hex};
 	strlist_addf(&s.urls, &a, "folder:%s", test_path("src"));
-	assert_ok(fetch_all(store, &s, 1, &o, test_run(), &a, NULL, &e), &e);
+	assert_ok(fetch_all(&(struct fetcher){store, &o, test_run(), &a}, &s, 1, NULL, &e), &e);
 	assert_ok(digest_file(s.path, got, &e), &e);
 	assert_string_equal(got, hex);
 	const char *list = arena_printf(&a, "tar -tf %s > %s", s.path, test_path("list"));
@@ -70,8 +70,8 @@ static void a_fetch_has_it_as_an_archive_in_the_store(void **state)
 	test_write(test_path("src/setup.py"), "setup(1)\n");
 	store_close(store);
 	assert_ok(store_open(test_path("other"), test_run(), &store, &e), &e);
-	assert_err(fetch_all(store, &s, 1, &o, test_run(), &a, NULL, &e), &e, ERR_INTEGRITY,
-		   "has changed since the plan was made");
+	assert_err(fetch_all(&(struct fetcher){store, &o, test_run(), &a}, &s, 1, NULL, &e), &e,
+		   ERR_INTEGRITY, "has changed since the plan was made");
 	store_close(store);
 }
 

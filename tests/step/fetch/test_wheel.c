@@ -302,12 +302,14 @@ static void links_keep_to_https(void **state)
 	struct wheel_page p;
 	const char *text = entry(f, "http://x.invalid/" NAME, body_sha);
 
-	assert_ok(wheel_page_parse(text, strlen(text), "https://x.invalid/simple/n/", &f->a, &p,
-				   &f->e),
+	assert_ok(wheel_page_parse(
+			  &(struct file_bytes){text, strlen(text), "https://x.invalid/simple/n/"},
+			  &f->a, &p, &f->e),
 		  &f->e);
 	assert_int_equal(p.count, 0);
-	assert_ok(wheel_page_parse(text, strlen(text), "http://x.invalid/simple/n/", &f->a, &p,
-				   &f->e),
+	assert_ok(wheel_page_parse(
+			  &(struct file_bytes){text, strlen(text), "http://x.invalid/simple/n/"},
+			  &f->a, &p, &f->e),
 		  &f->e);
 	assert_int_equal(p.count, 1);
 	assert_int_equal(p.files[0].size, BODY);
@@ -321,7 +323,8 @@ static void all_wheels_of_a_distribution(void **state)
 	const char *index = serve_index(f, entry(f, "/files/" NAME, body_sha));
 
 	setenv("PIP_INDEX_URL", index, 1);
-	assert_ok(wheel_list(f->store, "nvidia_toy.cu13", &f->o, &f->run, &f->a, &page, &f->e),
+	assert_ok(wheel_list(&(struct fetcher){f->store, &f->o, &f->run, &f->a}, "nvidia_toy.cu13",
+			     &page, &f->e),
 		  &f->e);
 	assert_int_equal(page.count, 1);
 	assert_string_equal(page.files[0].name, NAME);
@@ -331,17 +334,20 @@ static void all_wheels_of_a_distribution(void **state)
 	put(f, "download.sh",
 	    arena_printf(&f->a, "echo \"  -i <url>  Base URL (default %s). Or a directory\"\n",
 			 index));
-	assert_ok(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+	assert_ok(wheel_list(&(struct fetcher){f->store, &f->o, &f->run, &f->a}, "nvidia-toy-cu13",
+			     &page, &f->e),
 		  &f->e);
 	assert_int_equal(page.count, 1);
 	assert_string_equal(text_of(f, "calls"), "config list\ndownload --help\n");
 	assert_int_equal(httpd_hits(f->server, PAGE), 2);
 	put(f, "download.sh", "echo '  -i <url>  Base URL (default http://x y)'\n");
-	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+	assert_err(wheel_list(&(struct fetcher){f->store, &f->o, &f->run, &f->a}, "nvidia-toy-cu13",
+			      &page, &f->e),
 		   &f->e, ERR_NETWORK, "pip does not say which index it uses");
 	f->o.offline = true;
 	setenv("PIP_INDEX_URL", index, 1);
-	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+	assert_err(wheel_list(&(struct fetcher){f->store, &f->o, &f->run, &f->a}, "nvidia-toy-cu13",
+			      &page, &f->e),
 		   &f->e, ERR_NETWORK, "--offline");
 }
 
@@ -370,7 +376,8 @@ static void a_killed_pip_does_not_mean_another_index(void **state)
 		   arena_printf(&f->a,
 				"#!/bin/sh\n[ $1 != config ] || kill -9 $$\n. %s/download.sh\n",
 				f->dir));
-	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+	assert_err(wheel_list(&(struct fetcher){f->store, &f->o, &f->run, &f->a}, "nvidia-toy-cu13",
+			      &page, &f->e),
 		   &f->e, ERR_SYSTEM, "was killed by signal 9");
 	assert_int_equal(httpd_hits(f->server, PAGE), 0);
 }

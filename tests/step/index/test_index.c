@@ -10,7 +10,8 @@
 
 static struct index_request site(void)
 {
-	return (struct index_request){.dir = arena_strdup(&arena, test_path("out"))};
+	return (struct index_request){.run = test_run(),
+				      .dir = arena_strdup(&arena, test_path("out"))};
 }
 
 /* Metadata that could break out of an attribute, were it not escaped. */
@@ -31,7 +32,7 @@ static void make_wheel(const char *version)
 static struct index_result index_ok(const struct index_request *q)
 {
 	struct index_result r = {0};
-	assert_ok(index_write(q, test_run(), &arena, &r, &err), &err);
+	assert_ok(index_write(q, &arena, &r, &err), &err);
 	return r;
 }
 
@@ -348,7 +349,7 @@ static void assert_untouched(const struct index_request *q, enum err_kind kind, 
 	struct index_result r = {.wheels = 77};
 	const char *before = tree_digest();
 
-	assert_err(index_write(q, test_run(), &arena, &r, &err), &err, kind, want);
+	assert_err(index_write(q, &arena, &r, &err), &err, kind, want);
 	assert_int_equal(r.wheels, 77);
 	assert_string_equal(before, tree_digest());
 	shell("! ls -a '%s' | grep -q '^\\.index-'", test_path("out"));
@@ -407,10 +408,9 @@ static void test_nothing_to_list(void **state)
 	(void)state;
 	struct index_result r;
 	struct index_request q = site();
-	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE,
-		   "not a directory");
+	assert_err(index_write(&q, &arena, &r, &err), &err, ERR_USAGE, "not a directory");
 	mkdir(test_path("out"), 0755);
-	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE, "no wheel in");
+	assert_err(index_write(&q, &arena, &r, &err), &err, ERR_USAGE, "no wheel in");
 }
 
 int main(void)

@@ -31,7 +31,8 @@ static struct lock_request request(struct test_archive *t, const struct world_pa
 
 	*addresses = (struct strlist){0};
 	strlist_ref(addresses, &t->arena, t->dir);
-	return (struct lock_request){.part = p,
+	return (struct lock_request){.run = test_run(),
+				     .part = p,
 				     .platform = "x86_64-linux",
 				     .archive = "debian",
 				     .addresses = addresses,
@@ -41,7 +42,7 @@ static struct lock_request request(struct test_archive *t, const struct world_pa
 static int make(struct test_archive *t, const struct lock_request *q, struct world_lock *ret,
 		struct err *e)
 {
-	return lock_make(q, test_run(), &t->arena, ret, e);
+	return lock_make(q, &t->arena, ret, e);
 }
 
 static const char *shown(struct test_archive *t, const struct world_lock *l)

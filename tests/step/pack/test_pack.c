@@ -41,7 +41,7 @@ static void assert_refused(const struct pack_request *q, enum err_kind kind, con
 {
 	struct pack_result r = {.file = "untouched"};
 
-	assert_err(pack_wheel(q, test_run(), &arena, &r, &err), &err, kind, want);
+	assert_err(pack_wheel(q, &arena, &r, &err), &err, kind, want);
 	assert_string_equal(r.file, "untouched");
 	assert_out_has(0);
 }
@@ -325,8 +325,7 @@ static void test_other_bytes_under_the_same_name(void **state)
 	char before[65], after[65];
 	assert_ok(digest_file(r.path, before, &err), &err);
 	q.input_key = "another";
-	assert_err(pack_wheel(&q, test_run(), &arena, &again, &err), &err, ERR_POLICY,
-		   "with other bytes");
+	assert_err(pack_wheel(&q, &arena, &again, &err), &err, ERR_POLICY, "with other bytes");
 	assert_contains(err.msg, before);
 	assert_ok(digest_file(r.path, after, &err), &err);
 	assert_string_equal(before, after);
@@ -441,7 +440,7 @@ static void test_missing_output_directory(void **state)
 	make_tree();
 	struct pack_request q = request();
 	rmdir(test_path("out"));
-	assert_err(pack_wheel(&q, test_run(), &arena, &r, &err), &err, ERR_SYSTEM, "cannot write");
+	assert_err(pack_wheel(&q, &arena, &r, &err), &err, ERR_SYSTEM, "cannot write");
 }
 
 static void test_interruption_leaves_no_file(void **state)
@@ -454,8 +453,8 @@ static void test_interruption_leaves_no_file(void **state)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	const struct run stopped = {.log = test_run()->log, .cancel_fd = fds[0]};
 	struct pack_request q = request();
-	assert_err(pack_wheel(&q, &stopped, &arena, &r, &err), &err, ERR_INTERRUPTED,
-		   "interrupted");
+	q.run = &stopped;
+	assert_err(pack_wheel(&q, &arena, &r, &err), &err, ERR_INTERRUPTED, "interrupted");
 	assert_out_has(0);
 	close(fds[0]);
 	close(fds[1]);

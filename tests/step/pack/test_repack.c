@@ -8,7 +8,8 @@
 
 static struct repack_request again(const char *wheel, unsigned rev)
 {
-	return (struct repack_request){.wheel = wheel,
+	return (struct repack_request){.run = test_run(),
+				       .wheel = wheel,
 				       .metadata_rev = rev,
 				       .generator = "ptbuild 0.1.0",
 				       .level = PACK_LEVEL,
@@ -18,7 +19,7 @@ static struct repack_request again(const char *wheel, unsigned rev)
 static struct pack_result repack_ok(const struct repack_request *q)
 {
 	struct pack_result r = {0};
-	assert_ok(repack_wheel(q, test_run(), &arena, &r, &err), &err);
+	assert_ok(repack_wheel(q, &arena, &r, &err), &err);
 	return r;
 }
 
@@ -28,7 +29,7 @@ static void assert_refused(const struct repack_request *q, enum err_kind kind, c
 	struct strlist before = {0}, after = {0};
 
 	assert_ok(fs_list(TRUSTED, q->out_dir, &arena, &before, &err), &err);
-	assert_err(repack_wheel(q, test_run(), &arena, &r, &err), &err, kind, want);
+	assert_err(repack_wheel(q, &arena, &r, &err), &err, kind, want);
 	assert_string_equal(r.file, "untouched");
 	assert_ok(fs_list(TRUSTED, q->out_dir, &arena, &after, &err), &err);
 	assert_int_equal(before.count, after.count);

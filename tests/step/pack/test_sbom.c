@@ -70,7 +70,8 @@ static int teardown(void **state)
 
 static struct sbom_request request(void)
 {
-	return (struct sbom_request){.tree = arena_strdup(&arena, test_path("tree")),
+	return (struct sbom_request){.run = test_run(),
+				     .tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
 				     .plan = &plan,
 				     .generator = "ptbuild 0.1.0",
@@ -82,7 +83,7 @@ static json_t *write_ok(const struct sbom_request *q)
 {
 	json_t *j = NULL;
 
-	assert_ok(sbom_write(q, test_run(), &arena, &licenses, &err), &err);
+	assert_ok(sbom_write(q, &arena, &licenses, &err), &err);
 	assert_ok(json_read(TRUSTED, test_path(SBOM), &j, &err), &err);
 	return j;
 }
@@ -335,17 +336,14 @@ static void test_what_cannot_be_listed(void **state)
 	(void)state;
 	struct sbom_request q = request();
 	assert_int_equal(unlink(test_path("tree/torch/lib/libown.so")), 0);
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_SYSTEM,
-		   "libown.so");
+	assert_err(sbom_write(&q, &arena, &licenses, &err), &err, ERR_SYSTEM, "libown.so");
 	assert_int_equal(access(test_path(SBOM), F_OK), -1);
 	assert_int_equal(licenses.count, 0);
 	q.libraries_count = 0;
 	plan.version = "\xff";
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY,
-		   "not UTF-8");
+	assert_err(sbom_write(&q, &arena, &licenses, &err), &err, ERR_INTEGRITY, "not UTF-8");
 	q.tree = arena_strdup(&arena, test_path("root"));
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY,
-		   "no .dist-info");
+	assert_err(sbom_write(&q, &arena, &licenses, &err), &err, ERR_INTEGRITY, "no .dist-info");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -94,7 +94,8 @@ static int teardown(void **state)
 
 static int ensure(const char *dir, struct world_result *ret, struct err *e)
 {
-	struct world_request q = {.profiles = profiles, .jobs = 2, .fetch = {.offline = true}};
+	struct world_request q = {
+		.run = test_run(), .profiles = profiles, .jobs = 2, .fetch = {.offline = true}};
 	struct store *s = NULL;
 
 	strlist_ref(&q.fetch.mirrors, &arena, mirror);
@@ -103,7 +104,7 @@ static int ensure(const char *dir, struct world_result *ret, struct err *e)
 	if (rc == 0)
 		rc = world_load(profiles, "toy", "x86_64-linux", &arena, &q.world, e);
 	if (rc == 0)
-		rc = world_ensure(&q, test_run(), &arena, ret, e);
+		rc = world_ensure(&q, &arena, ret, e);
 	store_close(s);
 	return rc;
 }

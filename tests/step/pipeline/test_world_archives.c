@@ -75,8 +75,10 @@ static int get(struct toolkit *t, const struct httpd *server, const struct world
 	struct world_piece piece = {.part = t->part, .lock = t->shipped->pieces[1].lock};
 	struct world w = {
 		.name = t->part->part, .platform = t->platform, .pieces = &piece, .count = 1};
-	struct world_request q = {
-		.world = &w, .profiles = PROFILES_DIR, .fetch = {.retries = 1, .backoff_ms = 1}};
+	struct world_request q = {.run = test_run(),
+				  .world = &w,
+				  .profiles = PROFILES_DIR,
+				  .fetch = {.retries = 1, .backoff_ms = 1}};
 
 	for (size_t i = 0; i < t->count; i++) {
 		here[i] = entries[i];
@@ -88,7 +90,7 @@ static int get(struct toolkit *t, const struct httpd *server, const struct world
 	assert_ok(
 		store_open(test_path("%s-%s", t->part->part, t->platform), test_run(), &q.store, e),
 		e);
-	int rc = world_files(&q, test_run(), &t->a, ret, e);
+	int rc = world_files(&q, &t->a, ret, e);
 	store_close(q.store);
 	return rc;
 }

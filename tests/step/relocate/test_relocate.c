@@ -52,7 +52,8 @@ static int setup(void **state)
 	     "blas && ln -s usr/lib root/lib");
 	test_write(test_path("root/etc/ld.so.conf"), "/usr/lib/x86_64-linux-gnu\n");
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	request = (struct relocate_request){.tree = arena_strdup(&arena, test_path("tree")),
+	request = (struct relocate_request){.run = test_run(),
+					    .tree = arena_strdup(&arena, test_path("tree")),
 					    .root = &root,
 					    .libs_dir = "pkg/lib",
 					    .policy = policy};
@@ -97,7 +98,7 @@ static void fill_tree(void)
 static void relocate(void)
 {
 	struct err e = {0};
-	assert_ok(relocate_tree(&request, test_run(), &arena, &result, &e), &e);
+	assert_ok(relocate_tree(&request, &arena, &result, &e), &e);
 }
 
 static const char *rpath_of(const char *rel)
@@ -105,7 +106,7 @@ static const char *rpath_of(const char *rel)
 	struct err e = {0};
 	struct elf_info i;
 
-	assert_ok(elf_read(test_path("tree/%s", rel), 0, &arena, &i, &e), &e);
+	assert_ok(elf_read(test_path("tree/%s", rel), &arena, &i, &e), &e);
 	assert_null(i.runpath);
 	return i.rpath ? i.rpath : "";
 }
@@ -115,7 +116,7 @@ static struct elf_info info_of(const char *path)
 	struct err e = {0};
 	struct elf_info i;
 
-	assert_ok(elf_read(path, ELF_SYMBOLS, &arena, &i, &e), &e);
+	assert_ok(elf_read_all(path, &arena, &i, &e), &e);
 	return i;
 }
 
@@ -333,7 +334,7 @@ static void missing_library_changes_nothing(void **state)
 	fill_tree();
 	must("rm " LIB "libquad.so.0");
 	tree_digest(before);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_POLICY,
 		   "needs 'libquad.so.0'");
 	assert_contains(e.msg, "'pkg/lib/libblas-");
 	assert_contains(e.hint, "install");
@@ -352,7 +353,7 @@ static void link_out_of_the_root_is_not_followed(void **state)
 	compile("tree/pkg/_C.so", "int out(void); int run(void) { return out(); }",
 		SHARED PLACEHOLDER "outside/libout.so.1");
 	must("ln -s \"$PWD/outside/libout.so.1\" " LIB "libout.so.1");
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_POLICY,
 		   "'pkg/_C.so' needs 'libout.so.1'");
 }
 
@@ -398,11 +399,9 @@ static void libraries_of_another_machine_are_passed_over(void **state)
 	assert_int_equal(pwrite(fd, &(uint16_t){EM_AARCH64}, 2, offsetof(Elf64_Ehdr, e_machine)),
 			 2);
 	close(fd);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "libx.so.1");
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_POLICY, "libx.so.1");
 	must("mkdir -p root/usr/lib64 && echo 'INPUT(x)' > root/usr/lib/libx.so.1");
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "libx.so.1");
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_POLICY, "libx.so.1");
 }
 
 static void one_library_under_two_names_comes_once(void **state)
@@ -587,8 +586,7 @@ static void broken_library_is_refused(void **state)
 	struct err e;
 	compile("tree/pkg/_C.so", "int run(void) { return 9; }", SHARED PLACEHOLDER);
 	assert_int_equal(truncate(test_path("tree/pkg/_C.so"), 4096), 0);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_INTEGRITY,
-		   "pkg/_C.so");
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_INTEGRITY, "pkg/_C.so");
 }
 
 static void directory_outside_is_refused(void **state)
@@ -596,11 +594,9 @@ static void directory_outside_is_refused(void **state)
 	(void)state;
 	struct err e;
 	request.libs_dir = "../lib";
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_USAGE,
-		   "'../lib'");
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_USAGE, "'../lib'");
 	request.libs_dir = "/lib";
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_USAGE,
-		   "'/lib'");
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_USAGE, "'/lib'");
 }
 
 static void interruption_is_noticed(void **state)
@@ -612,7 +608,8 @@ static void interruption_is_noticed(void **state)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	struct run run = {.log = test_run()->log, .cancel_fd = ends[0]};
-	assert_err(relocate_tree(&request, &run, &arena, &result, &e), &e, ERR_INTERRUPTED,
+	request.run = &run;
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_INTERRUPTED,
 		   "interrupted");
 	close(ends[0]);
 	close(ends[1]);

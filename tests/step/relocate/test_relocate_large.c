@@ -56,11 +56,12 @@ static void relocate(struct relocate_result *ret)
 	struct err e = {0};
 
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
+	struct relocate_request q = {.run = test_run(),
+				     .tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
 				     .libs_dir = "pkg/lib",
 				     .policy = &shipped_tables(&arena)->manylinux};
-	assert_ok(relocate_tree(&q, test_run(), &arena, ret, &e), &e);
+	assert_ok(relocate_tree(&q, &arena, ret, &e), &e);
 }
 
 static void nothing_is_copied(void **state)
@@ -83,7 +84,7 @@ static void nothing_is_copied(void **state)
 	assert_int_equal(r.stripped, 0);
 	struct elf_info info;
 	struct err e = {0};
-	assert_ok(elf_read(path, 0, &arena, &info, &e), &e);
+	assert_ok(elf_read(path, &arena, &info, &e), &e);
 	assert_string_equal(info.rpath, "$ORIGIN");
 	assert_string_equal(info.needed.items[0], path_base(r.libraries[0].file));
 	assert_int_equal(load("tree/pkg/lib/libhuge.so", "run"), 42);

@@ -16,7 +16,8 @@ static int setup(void **state)
 	arena_release(&rows);
 	must("mkdir -p root/usr/bin root/usr/lib/part root/opt/x tree/pkg");
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	request = (struct relocate_request){.tree = arena_strdup(&arena, test_path("tree")),
+	request = (struct relocate_request){.run = test_run(),
+					    .tree = arena_strdup(&arena, test_path("tree")),
 					    .root = &root,
 					    .libs_dir = "pkg/lib",
 					    .policy = &shipped_tables(&rows)->manylinux};
@@ -44,7 +45,7 @@ static void owned(const char *path)
 static void assert_refused(const char *words)
 {
 	struct err e = {0};
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, words);
+	assert_err(relocate_tree(&request, &arena, &result, &e), &e, ERR_POLICY, words);
 	assert_contains(e.hint, "--without-protection packages");
 }
 
@@ -52,7 +53,7 @@ static void assert_taken(const char *package)
 {
 	struct err e = {0};
 
-	assert_ok(relocate_tree(&request, test_run(), &arena, &result, &e), &e);
+	assert_ok(relocate_tree(&request, &arena, &result, &e), &e);
 	assert_int_equal(result.count, 1);
 	assert_string_equal(result.libraries[0].package, package);
 }

@@ -44,13 +44,14 @@ static struct relocate_result relocate(const struct isa_rules *code, const char 
 	must("mkdir -p tree/pkg root/usr/bin root/usr/lib");
 	compile("tree/pkg/kernel.AVX512.so", KERNEL, SHARED);
 	struct root root = {.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
+	struct relocate_request q = {.run = test_run(),
+				     .tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
 				     .libs_dir = "pkg/lib",
 				     .policy = policy,
 				     .code = code,
 				     .isa = isa ? tables_isa(tables, isa) : NULL};
-	assert_ok(relocate_tree(&q, test_run(), &arena, &r, &e), &e);
+	assert_ok(relocate_tree(&q, &arena, &r, &e), &e);
 	return r;
 }
 
@@ -122,7 +123,8 @@ static void a_tool_that_fails_leaves_the_library(void **state)
 	compile("tree/pkg/kernel.AVX512.so", KERNEL, SHARED);
 	must("cp tree/pkg/kernel.AVX512.so before");
 	struct root root = {.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
-	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
+	struct relocate_request q = {.run = test_run(),
+				     .tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
 				     .libs_dir = "pkg/lib",
 				     .policy = policy,
@@ -130,7 +132,7 @@ static void a_tool_that_fails_leaves_the_library(void **state)
 				     .isa = tables_isa(tables, "avx2")};
 	char *path = arena_strdup(&arena, getenv("PATH"));
 	setenv("PATH", arena_printf(&arena, "%s:%s", test_path("bin"), path), 1);
-	int rc = relocate_tree(&q, test_run(), &arena, &r, &e);
+	int rc = relocate_tree(&q, &arena, &r, &e);
 	setenv("PATH", path, 1);
 	assert_int_equal(rc, -1);
 	assert_contains(e.msg, "cannot strip 'pkg/kernel.AVX512.so'");

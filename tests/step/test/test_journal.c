@@ -25,7 +25,8 @@ static int teardown(void **state)
 
 static int parse(const char *text)
 {
-	return test_journal_parse(text, strlen(text), "j", &arena, &journal, &err);
+	return test_journal_parse(&(struct file_bytes){text, strlen(text), "j"}, &arena, &journal,
+				  &err);
 }
 
 static const char *of(const char *test, const char *key)

@@ -41,8 +41,9 @@ static void test_what_cannot_be_examined(void **state)
 {
 	(void)state;
 	struct verify_report r = {.members = 77};
-	const struct verify_request q = {.wheel = test_path("absent-1-py3-none-any.whl")};
-	assert_err(verify_wheel(&q, test_run(), &arena, &r, &err), &err, ERR_SYSTEM, "absent");
+	const struct verify_request q = {.run = test_run(),
+					 .wheel = test_path("absent-1-py3-none-any.whl")};
+	assert_err(verify_wheel(&q, &arena, &r, &err), &err, ERR_SYSTEM, "absent");
 	assert_int_equal(r.members, 77);
 }
 
@@ -51,13 +52,13 @@ static void test_interruption(void **state)
 	(void)state;
 	int fds[2];
 	make_tree();
-	const struct verify_request q = {.wheel = packed()};
+	struct verify_request q = {.wheel = packed()};
 	struct verify_report r;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	const struct run stopped = {.log = test_run()->log, .cancel_fd = fds[0]};
-	assert_err(verify_wheel(&q, &stopped, &arena, &r, &err), &err, ERR_INTERRUPTED,
-		   "interrupted");
+	q.run = &stopped;
+	assert_err(verify_wheel(&q, &arena, &r, &err), &err, ERR_INTERRUPTED, "interrupted");
 	close(fds[0]);
 	close(fds[1]);
 }

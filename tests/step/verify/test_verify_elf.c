@@ -121,8 +121,8 @@ static void test_needed_allowed_by_manylinux(void **state)
 	assert_clean(&r);
 	/* without a policy nothing is allowed */
 	struct verify_report none;
-	struct verify_request q = {.wheel = test_path("out/%s", r.file)};
-	assert_ok(verify_wheel(&q, test_run(), &arena, &none, &err), &err);
+	struct verify_request q = {.run = test_run(), .wheel = test_path("out/%s", r.file)};
+	assert_ok(verify_wheel(&q, &arena, &none, &err), &err);
 	assert_found(&none, FINDING_ERROR, "needed", "tiny/libtiny.so", "needs 'libm.so.6'");
 	assert_string_equal(none.tag, "");
 }

@@ -59,6 +59,7 @@ static void open_world(struct world *w, const char *script)
 				.platform = "x86_64-linux",
 				.torch_version = ""};
 	w->q = (struct verify_run_request){
+		.run = test_run(),
 		.plan = &w->plan,
 		.root = &w->root,
 		.kind = SANDBOX_BWRAP,
@@ -72,7 +73,7 @@ static void open_world(struct world *w, const char *script)
 
 static int use(struct world *w, struct verify_run_result *r, struct err *e)
 {
-	return verify_run(&w->q, test_run(), &w->arena, r, e);
+	return verify_run(&w->q, &w->arena, r, e);
 }
 
 static void test_checks_run_on_the_installed_wheel(void **state)

@@ -24,7 +24,8 @@ static inline struct verify_report verify_with(struct verify_request q)
 {
 	struct verify_report r;
 	q.policy = policy;
-	assert_ok(verify_wheel(&q, test_run(), &arena, &r, &err), &err);
+	q.run = test_run();
+	assert_ok(verify_wheel(&q, &arena, &r, &err), &err);
 	return r;
 }
 

@@ -220,7 +220,7 @@ static void the_drivers_stub_is_made_of_the_headers(void **state)
 		assert_ok(toolkit_tree_make(rules, &f, 1, all[i].platform, here("tree"), test_run(),
 					    &err),
 			  &err);
-		assert_ok(elf_read(here(all[i].path), ELF_SYMBOLS, &arena, &info, &err), &err);
+		assert_ok(elf_read_all(here(all[i].path), &arena, &info, &err), &err);
 		assert_int_equal(info.machine, all[i].machine);
 		assert_string_equal(info.soname, "libcuda.so.1");
 		strlist_sort(&info.defined);
@@ -276,7 +276,7 @@ static void cmake_finds_the_stub_and_linkers_take_it(void **state)
 			     ">log 2>&1 || { cat log; exit 1; }",
 			     test_path("."), here("tree"));
 	assert_int_equal(system(command), 0);
-	assert_ok(elf_read(here("b/libnvrtc.so"), ELF_SYMBOLS, &arena, &info, &err), &err);
+	assert_ok(elf_read_all(here("b/libnvrtc.so"), &arena, &info, &err), &err);
 	assert_true(strlist_contains(&info.needed, "libcuda.so.1"));
 	assert_true(strlist_contains(&info.undefined, "cuMemFree_v2_ptsz"));
 	void *stub = dlopen(here("tree/lib64/stubs/libcuda.so"), RTLD_NOW);
@@ -301,8 +301,7 @@ static void every_header_of_the_table_counts(void **state)
 			.data = arena_printf(&arena, "CUresult CUDAAPI cuFrom%zu(void);", i)};
 	const struct toolkit_file f = wheel("nvidia-cuda-runtime", "13.0.96", all, ARRAY_LEN(all));
 	assert_ok(make(&f, 1), &err);
-	assert_ok(elf_read(here("tree/lib64/stubs/libcuda.so"), ELF_SYMBOLS, &arena, &info, &err),
-		  &err);
+	assert_ok(elf_read_all(here("tree/lib64/stubs/libcuda.so"), &arena, &info, &err), &err);
 	assert_int_equal(info.defined.count, ARRAY_LEN(names));
 }
 

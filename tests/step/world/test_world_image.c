@@ -63,7 +63,8 @@ static int teardown(void **state)
 
 static struct world_image write_image(const char *root, const char *base, const char *to)
 {
-	const struct world_image_request q = {.name = "base1+kit1",
+	const struct world_image_request q = {.run = test_run(),
+					      .name = "base1+kit1",
 					      .platform = "x86_64-linux",
 					      .key = "0123456789abcdef",
 					      .root = here(root),
@@ -72,7 +73,7 @@ static struct world_image write_image(const char *root, const char *base, const 
 	struct world_image im;
 	struct err e = {0};
 
-	assert_ok(world_image_write(&q, test_run(), &arena, &im, &e), &e);
+	assert_ok(world_image_write(&q, &arena, &im, &e), &e);
 	return im;
 }
 
@@ -188,7 +189,8 @@ static void test_manifest_names_its_blobs(void **state)
 static void test_missing_root_leaves_no_file(void **state)
 {
 	(void)state;
-	const struct world_image_request q = {.name = "x",
+	const struct world_image_request q = {.run = test_run(),
+					      .name = "x",
 					      .platform = "x86_64-linux",
 					      .key = "0123456789abcdef",
 					      .root = here("nothing"),
@@ -196,7 +198,7 @@ static void test_missing_root_leaves_no_file(void **state)
 	struct world_image im;
 	struct err e = {0};
 
-	assert_int_equal(world_image_write(&q, test_run(), &arena, &im, &e), -1);
+	assert_int_equal(world_image_write(&q, &arena, &im, &e), -1);
 	assert_false(fs_exists(TRUSTED, q.to));
 }
 

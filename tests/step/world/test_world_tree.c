@@ -92,8 +92,9 @@ static int make_in(const char *dir, unsigned jobs)
 	assert_ok(toolkit_rules_load(PROFILES_DIR, &arena, &rules, &err), &err);
 	assert_ok(fs_mkdirs(TRUSTED, dir, &err), &err);
 	buf_release(&tree.manifest);
-	const struct world_tree_request q = {&w, files, rules, dir, jobs, NULL, NULL};
-	return world_tree_make(&q, test_run(), &arena, &tree, &err);
+	const struct world_tree_request q = {&w,   files, rules, dir,
+					     jobs, NULL,  NULL,  .run = test_run()};
+	return world_tree_make(&q, &arena, &tree, &err);
 }
 
 static int make(void)
@@ -204,7 +205,7 @@ static void the_root_knows_its_packages(void **state)
 	struct root r;
 	struct strlist files = {0};
 	AUTO_BUF struct buf text = {0};
-	char *name, *key;
+	struct world_stamp stamp;
 
 	(void)state;
 	DEB("a", "Multi-Arch: same\n", {.name = "./lib/a.so", .data = "a"});
@@ -225,9 +226,9 @@ static void the_root_knows_its_packages(void **state)
 	assert_string_equal(
 		buf_cstr(&text),
 		"dpkg\na amd64 1 install ok installed\nb amd64 1 install ok installed\n");
-	assert_int_equal(world_read_stamp(top, &arena, &name, &key, &err), 1);
-	assert_string_equal(name, "base1");
-	assert_string_equal(key, w.key);
+	assert_int_equal(world_read_stamp(top, &arena, &stamp, &err), 1);
+	assert_string_equal(stamp.name, "base1");
+	assert_string_equal(stamp.key, w.key);
 }
 
 static void excluded_and_kept(void **state)
@@ -607,16 +608,16 @@ static void a_python_goes_to_its_prefix(void **state)
 
 static void a_stamp_that_is_none(void **state)
 {
-	char *name, *key;
+	struct world_stamp stamp;
 
 	(void)state;
-	assert_int_equal(world_read_stamp(here("nowhere"), &arena, &name, &key, &err), 0);
+	assert_int_equal(world_read_stamp(here("nowhere"), &arena, &stamp, &err), 0);
 	test_write(here("r/etc/ptbuild-world"), "base1 x86_64-linux\n");
-	assert_err(world_read_stamp(here("r"), &arena, &name, &key, &err), &err, ERR_INTEGRITY,
+	assert_err(world_read_stamp(here("r"), &arena, &stamp, &err), &err, ERR_INTEGRITY,
 		   "does not name a world");
 	assert_int_equal(unlink(here("r/etc/ptbuild-world")), 0);
 	assert_int_equal(symlink("/etc/hostname", here("r/etc/ptbuild-world")), 0);
-	assert_int_equal(world_read_stamp(here("r"), &arena, &name, &key, &err), -1);
+	assert_int_equal(world_read_stamp(here("r"), &arena, &stamp, &err), -1);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
