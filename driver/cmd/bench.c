@@ -164,11 +164,10 @@ static int check_label(struct cmd_context *c, const char *wheel, const struct ta
 /* What no driver or no code is there for: before gigabytes are fetched and installed. */
 static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct err *e)
 {
-	const struct tables *t;
 	const struct hardware_facts *facts;
 	const struct hardware *h;
 
-	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
 		return -1;
 	if (!h->gpu_count) {
 		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s",
@@ -177,7 +176,7 @@ static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct
 	}
 
 	for (size_t i = 0; i < BENCH_SIDES; i++)
-		if (b->wheels[i] && check_label(c, b->wheels[i], t, h, e) < 0)
+		if (b->wheels[i] && check_label(c, b->wheels[i], c->tables, h, e) < 0)
 			return -1;
 	return 0;
 }
@@ -233,8 +232,9 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 		return err_wrap(e, "--page");
 	if (strcmp(json_text(asked, "device"), "cuda") == 0 && check_gpu(c, &b, e) < 0)
 		return -1;
-	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
-	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
+	q.fetch = *c->fetch;
+	q.profiles_dir = c->profiles_dir;
+	if (cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
 	    pair_bench(&b, c->arena, &got, e) < 0)
 		return -1;
 	AUTO_JSON json_t *results = got;

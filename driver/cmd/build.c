@@ -270,12 +270,11 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 	if (c->global->cache)
 		q->shell_options = arena_printf(c->arena, "--cache %s",
 						shell_quoted(c->global->cache, c->arena));
-	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0)
-		return -1;
-	if (cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0)
-		return -1;
-	if (cmd_fetch_options(c, &q->fetch, e) < 0)
-		return -1;
+	q->tables = c->tables;
+	q->profiles_dir = c->profiles_dir;
+	q->patches_dir = c->patches_dir;
+	q->out_dir = c->out_dir;
+	q->fetch = *c->fetch;
 	return cmd_store(c, &q->store, e);
 }
 

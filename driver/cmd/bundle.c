@@ -93,9 +93,9 @@ static bool fits_torch(const struct package_row *p, const char *version, const c
 static const struct release_row *by_abi(const struct bundle *s, const char *torch, const char *name,
 					const char *version)
 {
-	const struct tables *t;
+	const struct tables *t = s->c->tables;
 
-	if (!version || !is_official(s) || cmd_tables(s->c, &t, ERR_IGNORED) < 0)
+	if (!version || !is_official(s))
 		return NULL;
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct package_row *p = tables_package(&t->releases[i], name);
@@ -231,7 +231,7 @@ static int add_torch(struct bundle *s, struct cmd_context *c, const bool *off, s
 {
 	struct official all;
 	struct wheel_name n;
-	const char *profiles, *version, *path = NULL;
+	const char *profiles = c->profiles_dir, *version, *path = NULL;
 
 	for (size_t i = 0; i < s->file.count; i++)
 		path = s->file.rows[i].kind == BUNDLE_TORCH && !off[i] ? s->file.rows[i].value
@@ -252,8 +252,7 @@ static int add_torch(struct bundle *s, struct cmd_context *c, const bool *off, s
 
 	if (!is_official(s))
 		return 0;
-	if (cmd_profiles_dir(c, &profiles, e) < 0 ||
-	    official_read(profiles, s->file.version ? s->file.version : s->first.release->base,
+	if (official_read(profiles, s->file.version ? s->file.version : s->first.release->base,
 			  c->arena, &all, e) < 0 ||
 	    add_official(s, &all, PACKAGE_TORCH, e) < 0)
 		return -1;
@@ -441,7 +440,7 @@ static int make(struct bundle *s, const char *dir, struct err *e)
 	struct pipeline_results r = {0};
 
 	*o = *(const struct bundle_options *)c->options;
-	if (fs_mkdirs(TRUSTED, dir, e) < 0)
+	if (cmd_open(c, OPEN_NETWORK, e) < 0 || fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	if (is_official(s) && put_official(s, dir, e) < 0)
 		return -1;
@@ -592,16 +591,14 @@ static int bundle_main(struct cmd_context *c, const struct strlist *words, struc
 {
 	const struct bundle_options *o = c->options;
 	struct bundle s = {.c = c};
-	const struct tables *t;
-	const char *dir;
+	const char *dir = c->out_dir;
 
 	if (words->count != 1) {
 		err_set(e, ERR_USAGE, "bundle needs one file, not %zu", words->count);
 		return err_hint(e, "for example 'ptbuild bundle bundle.yaml --dry-run'");
 	}
 
-	if (bundle_file_load(words->items[0], c->arena, &s.file, e) < 0 ||
-	    cmd_tables(c, &t, e) < 0 || cmd_out_dir(c, &dir, e) < 0)
+	if (bundle_file_load(words->items[0], c->arena, &s.file, e) < 0)
 		return -1;
 	bool *off = arena_array(c->arena, s.file.count, sizeof(*off));
 	if (resolve(&s, off, e) < 0) {
@@ -609,8 +606,8 @@ static int bundle_main(struct cmd_context *c, const struct strlist *words, struc
 		return -1;
 	}
 
-	if (!o->dry_run &&
-	    (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_bundle(&s, t, dir, e) < 0))
+	if (!o->dry_run && (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 ||
+			    write_bundle(&s, c->tables, dir, e) < 0))
 		return -1;
 	return cmd_show(c, document(&s, dir, !o->dry_run), rows, e);
 }

@@ -39,11 +39,7 @@ static int check_named(const struct cmd_context *c, struct err *e)
 static int load_world(struct cmd_context *c, const char *name, const char *platform,
 		      const struct world **ret, struct err *e)
 {
-	const char *profiles;
-
-	return cmd_profiles_dir(c, &profiles, e) < 0
-		       ? -1
-		       : world_load(profiles, name, platform, c->arena, ret, e);
+	return world_load(c->profiles_dir, name, platform, c->arena, ret, e);
 }
 
 /* The world that --root names, for this machine, becomes the one of the context. */
@@ -56,7 +52,6 @@ static int load_named(struct cmd_context *c, struct err *e)
 
 int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e)
 {
-	const struct tables *t;
 	struct world_wanted want = {.platform = machine_platform(c->arena)};
 	struct world_choice w = {0};
 	struct cmd_python q = {.release = r, .platform = want.platform};
@@ -66,8 +61,7 @@ int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct 
 	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
 	if (cmd_python(c, &q, &want.python, e) < 0)
 		return -1;
-	if (cmd_tables(c, &t, e) < 0 ||
-	    world_choose(&(struct world_question){t, r, &want, c->arena}, &w, e) < 0)
+	if (world_choose(&(struct world_question){c->tables, r, &want, c->arena}, &w, e) < 0)
 		return -1;
 	return w.name ? load_world(c, w.name, want.platform, &c->world, e) : 0;
 }
@@ -274,8 +268,7 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 		return 0;
 	}
 
-	if (cmd_tables(c, &all.tables, e) < 0)
-		return -1;
+	all.tables = c->tables;
 	all.platform = machine_platform(c->arena);
 	all.named = named_world(c) ? c->world : NULL;
 	for (size_t i = 0; i < s->count; i++) {
@@ -383,10 +376,10 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		return 0;
 	}
 
-	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
+	if (cmd_store(c, &q.store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
 		return -1;
-	if (cmd_fetch_options(c, &q.fetch, e) < 0)
-		return -1;
+	q.profiles = c->profiles_dir;
+	q.fetch = *c->fetch;
 	if (!state.made && !c->global->offline && cmd_needs_space(c, c->world, e) < 0)
 		return -1;
 	if (!state.made)
@@ -411,12 +404,8 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 static int find_cross(struct cmd_context *c, const char *platform, const char *suite,
 		      const struct world **ret, struct err *e)
 {
-	const char *profiles;
-
-	return cmd_profiles_dir(c, &profiles, e) < 0
-		       ? -1
-		       : world_cross_find(profiles, platform, machine_platform(c->arena), suite,
-					  c->arena, ret, e);
+	return world_cross_find(c->profiles_dir, platform, machine_platform(c->arena), suite,
+				c->arena, ret, e);
 }
 
 bool cmd_can_run(struct cmd_context *c, const char *platform)
@@ -457,8 +446,11 @@ static int ensure_cross(struct cmd_context *c, const struct world *cross, const 
 			return 0;
 	}
 
-	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
-	    cmd_fetch_options(c, &q.fetch, e) < 0 || world_ensure(&q, c->arena, &r, e) < 0)
+	if (cmd_store(c, &q.store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
+		return -1;
+	q.profiles = c->profiles_dir;
+	q.fetch = *c->fetch;
+	if (world_ensure(&q, c->arena, &r, e) < 0)
 		return -1;
 	if (!r.hit)
 		log_info(c->run->log, "created world %s in %.0f s", cross->name, r.seconds);
@@ -506,7 +498,9 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
-		if (load_named(c, e) < 0 || (c->world && make_world(c, &dir, e) < 0) ||
+		if (cmd_declared(c, OPEN_ROOT, e) < 0 || load_named(c, e) < 0)
+			return -1;
+		if ((c->world && make_world(c, &dir, e) < 0) ||
 		    root_open(dir, c->arena, root, e) < 0 ||
 		    cmd_emulation(c, root->platform, c->world, &root->emulation, e) < 0)
 			return -1;
@@ -521,10 +515,7 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 static int choose_for(struct cmd_context *c, const struct cmd_python *q, const char *python,
 		      struct world_choice *ret, struct err *e)
 {
-	const struct tables *t;
-
-	if (cmd_tables(c, &t, e) < 0)
-		return -1;
+	const struct tables *t = c->tables;
 	const char *newest = q->release->pythons[q->release->pythons_count - 1];
 	struct world_wanted want = {.platform = q->platform, .python = python};
 	if (q->profile) {

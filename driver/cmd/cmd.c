@@ -8,10 +8,19 @@
 
 const struct command *cmd_find(const char *name)
 {
-	for (size_t i = 0; cmd_table[i]; i++)
-		if (strcmp(cmd_table[i]->name, name) == 0)
-			return cmd_table[i];
+	for (const struct cmd_row *r = cmd_table; r->command; r++)
+		if (strcmp(r->command->name, name) == 0)
+			return r->command;
 	return NULL;
+}
+
+const struct cmd_row *cmd_row_of(const struct command *cmd)
+{
+	const struct cmd_row *r = cmd_table;
+
+	while (r->command != cmd)
+		r++;
+	return r;
 }
 
 const struct arg_def *cmd_option(const struct arg_def *table, const char *word)
@@ -35,9 +44,9 @@ static bool value_follows(const char *word)
 {
 	if (takes_value(cmd_global_options, word))
 		return true;
-	for (size_t i = 0; cmd_table[i]; i++)
-		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-			if (takes_value(cmd_table[i]->tables[j], word))
+	for (size_t i = 0; cmd_table[i].command; i++)
+		for (size_t j = 0; cmd_table[i].command->tables[j]; j++)
+			if (takes_value(cmd_table[i].command->tables[j], word))
 				return true;
 	return false;
 }
@@ -74,8 +83,8 @@ int cmd_unknown(const char *word, struct err *e)
 	const char *names[64];
 	size_t count = 0;
 
-	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
-		names[count] = cmd_table[count]->name;
+	for (; cmd_table[count].command && count < ARRAY_LEN(names); count++)
+		names[count] = cmd_table[count].command->name;
 	const char *near = suggest_nearest(word, names, count);
 	err_set(e, ERR_USAGE, "not a command: '%s'", word);
 	if (strings_contain(removals, ARRAY_LEN(removals), word))
@@ -341,7 +350,9 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 		c->run->log->level = LOG_QUIET;
 	else if (c->global->verbose)
 		c->run->log->level = LOG_VERBOSE;
-	int rc = c->command->run(c, args, e);
+	int rc = cmd_open(c, c->row->first, e);
+	if (rc == 0)
+		rc = c->command->run(c, args, e);
 	store_close(c->store);
 	log_status_end(c->run->log);
 	return rc;
@@ -452,10 +463,11 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 			bool known = strncmp(word, "--", 2) != 0;
 			for (size_t k = 0; k < count; k++)
 				known = known || cmd_option(tables[k], word);
-			for (size_t n = 0; !known && cmd_table[n]; n++)
-				for (size_t k = 0; cmd_table[n]->tables[k]; k++)
-					if (cmd_option(cmd_table[n]->tables[k], word))
-						strlist_ref(&owners, &a, cmd_table[n]->name);
+			for (size_t n = 0; !known && cmd_table[n].command; n++)
+				for (size_t k = 0; cmd_table[n].command->tables[k]; k++)
+					if (cmd_option(cmd_table[n].command->tables[k], word))
+						strlist_ref(&owners, &a,
+							    cmd_table[n].command->name);
 		}
 
 		if (owners.count)
@@ -491,6 +503,7 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 				.run = &protected,
 				.arena = &a,
 				.command = cmd,
+				.row = cmd_row_of(cmd),
 				.global = options,
 				.options = options,
 				.words = &words};

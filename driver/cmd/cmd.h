@@ -7,7 +7,7 @@
 #include "core/tables/tables.h"
 
 struct cmd_costs;
-struct fetch_options;
+struct fetch_options; /* step/fetch/fetch.h */
 struct fetch_store;
 struct plan_digests;
 struct world;
@@ -56,9 +56,36 @@ struct command {
 	int (*run)(struct cmd_context *c, const struct strlist *args, struct err *e);
 };
 
-/* The table itself, in the order of the help; NULL-terminated. A new command is a file, its help in
- * help/NAME.txt, a declaration here, a row in commands.c and its file in CMakeLists.txt. */
-extern const struct command *const cmd_table[];
+/* What a command may open, in the order in which it is opened; with what that needs itself. */
+enum cmd_thing {
+	OPEN_DATA = 1,                 /* profiles_dir */
+	OPEN_TABLES = 2 | OPEN_DATA,   /* tables */
+	OPEN_PATCHES = 4 | OPEN_DATA,  /* patches_dir */
+	OPEN_MACHINE = 8 | OPEN_DATA,  /* cmd_machine */
+	OPEN_LOOK = 16,                /* cmd_store_look, cmd_store_read */
+	OPEN_STORE = 32 | OPEN_LOOK,   /* cmd_store, which creates it */
+	OPEN_NETWORK = 64 | OPEN_DATA, /* fetch */
+	OPEN_OUTPUT = 128,             /* out_dir */
+	/* cmd_root, cmd_toolchain: it may be a world, which is fetched into the store */
+	OPEN_ROOT = 256 | OPEN_STORE | OPEN_NETWORK,
+	/* all that a build is made of, but what its variants decide */
+	OPEN_BUILD = OPEN_TABLES | OPEN_PATCHES | OPEN_NETWORK | OPEN_OUTPUT,
+};
+
+/* A command and what it opens: the fields of the context that it finds filled, and the functions
+ * that it may call. Anything else is refused. */
+struct cmd_row {
+	const struct command *command;
+	unsigned first; /* before it runs */
+	/* where only some of its modes need it (cmd_open), or its arguments are judged before: a
+	 * root and a store, which are created, and the machine */
+	unsigned later;
+};
+
+/* The table itself, in the order of the help; a row without a command ends it. A new command is a
+ * file, its help in help/NAME.txt, a declaration here, a row in commands.c and its file in
+ * CMakeLists.txt. */
+extern const struct cmd_row cmd_table[];
 extern const struct command command_build, command_fetch, command_verify, command_cache,
 	command_doctor, command_completion, command_help;
 extern const struct command command_repack, command_index, command_capture, command_slim,
@@ -76,14 +103,19 @@ struct cmd_context {
 	const struct run *run;
 	struct arena *arena; /* of the run */
 	const struct command *command;
+	const struct cmd_row *row; /* of the command */
 	const struct cmd_globals *global;
 	const void *options; /* the command's own struct */
 	/* of the command line: the program, then all but the command's name */
 	const struct strlist *words;
-	/* Opened by the functions below when first asked for. */
-	const char *profiles_dir;
-	const char *patches_dir;
+	/* Filled by cmd_open, as the row says. */
+	unsigned opened;          /* of enum cmd_thing */
+	const char *profiles_dir; /* where the tables are */
 	const struct tables *tables;
+	const char *patches_dir;
+	const struct fetch_options *fetch;
+	const char *out_dir; /* absolute; not made */
+	/* Opened by the functions below when first asked for. */
 	/* of --source (cmd/select.h): digests that the user gives; whether a package has a source
 	 * of the user's, and the release with its version, NULL: none */
 	struct kvlist sources;
@@ -120,13 +152,16 @@ int cmd_protections(const struct cmd_globals *g, struct run *run, struct err *e)
 /* cmd_installed_data: returns the data directory installed with the program; NULL where others are
  * used: by --profiles or $PTBUILD_DATA_DIR, or those of the source tree. */
 const char *cmd_installed_data(struct cmd_context *c);
-/* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR,
- * <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir:
- * `patches` beside the profiles, else below the data directory. */
-int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
-int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
-int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
-/* cmd_recorded_path: the user's digests, which cmd_tables reads: recorded.yaml in ptbuild's
+/* cmd_open: opens those of `what` (enum cmd_thing) that are not open yet and fills their fields.
+ * OPEN_DATA: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR, <directory of
+ * the program>/../share/ptbuild, the source tree it was built from. OPEN_PATCHES: `patches` beside
+ * the profiles, else below the data directory. OPEN_NETWORK: --offline, --mirror, --archive, and
+ * the file "archives" in the parent of the profiles, else in the data directory; ERR_USAGE for an
+ * invalid --archive. ERR_CONFIG as cmd_declared. */
+int cmd_open(struct cmd_context *c, unsigned what, struct err *e) MUST_CHECK;
+/* cmd_declared: ERR_CONFIG if the command's row does not declare `thing`. */
+int cmd_declared(const struct cmd_context *c, unsigned thing, struct err *e) MUST_CHECK;
+/* cmd_recorded_path: the user's digests, which OPEN_TABLES reads: recorded.yaml in ptbuild's
  * directory below $XDG_CONFIG_HOME, else ~/.config; NULL without a home. */
 const char *cmd_recorded_path(const struct cmd_context *c);
 /* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with its
@@ -140,9 +175,6 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e) MUS
 /* cmd_store_look: like cmd_store_read, but NULL if no store exists yet; creates none. */
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
-/* cmd_fetch_options: reads --offline, --mirror, --archive, and the file "archives" in the parent of
- * the profiles, else in the data directory. ERR_USAGE for an invalid --archive. */
-int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e) MUST_CHECK;
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;
@@ -167,7 +199,8 @@ int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows,
 void cmd_disk_hint(const struct cmd_context *c, struct err *e);
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);
-/* cmd_find: the command of that name, NULL. */
+/* cmd_find: the command of that name, NULL. cmd_row_of: its row in the table. */
+const struct cmd_row *cmd_row_of(const struct command *cmd) __attribute__((returns_nonnull));
 const struct command *cmd_find(const char *name);
 /* cmd_option: the option of a table that a word such as "--jobs" or "-j" names; NULL. */
 const struct arg_def *cmd_option(const struct arg_def *table, const char *word);

@@ -1,32 +1,44 @@
 #include "cmd/cmd.h"
 
+enum {
+	TABLES = OPEN_TABLES,
+	PATCHES = OPEN_PATCHES,
+	NETWORK = OPEN_NETWORK,
+	MACHINE = OPEN_MACHINE,
+	OUTPUT = OPEN_OUTPUT,
+	STORE = OPEN_STORE,
+	ROOT = OPEN_ROOT,
+	SELECT = MACHINE | ROOT, /* what variants are, on this machine and in its root */
+};
+
 /* One row a line, so that adding one changes no other. */
 /* clang-format off */
-const struct command *const cmd_table[] = {
-	&command_build,
-	&command_capture,
-	&command_slim,
-	&command_bundle,
-	&command_repack,
-	&command_plan,
-	&command_diff,
-	&command_list,
-	&command_matrix,
-	&command_units,
-	&command_fetch,
-	&command_verify,
-	&command_test,
-	&command_bench,
-	&command_index,
-	&command_install,
-	&command_shell,
-	&command_world,
-	&command_cache,
-	&command_detect,
-	&command_doctor,
-	&command_completion,
-	&command_help,
-	NULL,
+const struct cmd_row cmd_table[] = {
+	/*                    before it runs               where a mode needs it, once its arguments are judged */
+	{&command_build,      OPEN_BUILD,                  SELECT},
+	{&command_capture,    OPEN_BUILD,                  SELECT},
+	{&command_slim,       0,                           TABLES | MACHINE | STORE | NETWORK | OUTPUT},
+	{&command_bundle,     TABLES | PATCHES | OUTPUT,   SELECT},
+	{&command_repack,     0,                           OPEN_BUILD | SELECT},
+	{&command_plan,       TABLES | PATCHES,            SELECT | OUTPUT},
+	{&command_diff,       0,                           TABLES | PATCHES | SELECT},
+	{&command_list,       0,                           TABLES | PATCHES},
+	{&command_matrix,     0,                           TABLES | SELECT},
+	{&command_units,      TABLES,                      0},
+	{&command_fetch,      TABLES | PATCHES | NETWORK,  SELECT},
+	{&command_verify,     0,                           TABLES | SELECT},
+	{&command_test,       OPEN_BUILD,                  SELECT},
+	{&command_bench,      NETWORK,                     TABLES | SELECT},
+	{&command_index,      0,                           TABLES},
+	{&command_install,    TABLES,                      MACHINE | STORE | NETWORK},
+	{&command_shell,      0,                           TABLES | STORE},
+	{&command_world,      OPEN_DATA,                   ROOT},
+	{&command_cache,      0,                           STORE},
+	{&command_detect,     TABLES,                      MACHINE},
+	{&command_doctor,     0,                           TABLES | PATCHES | SELECT | OUTPUT},
+	{&command_completion, 0,                           TABLES},
+	{&command_help,       0,                           0},
+	{0},
 };
 /* clang-format on */
 

@@ -146,11 +146,11 @@ static const struct words {
 /* The kind is one of `words`: the options' table has them. */
 static int add_words(struct cmd_context *c, const char *kind, struct strlist *names, struct err *e)
 {
-	const struct tables *t;
 	const struct words *w = words;
 
-	if (cmd_tables(c, &t, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0)
 		return -1;
+	const struct tables *t = c->tables;
 	while (strncmp(w->kind, kind, strlen(w->kind)) != 0)
 		w++;
 	if (w->add)
@@ -195,8 +195,8 @@ static void offer_values(const struct offers *o, const char *values)
 	if (strcmp(values, "<file>") == 0 || strcmp(values, "<dir>") == 0)
 		buf_printf(o->out, "%s\n", values);
 	else if (strcmp(values, "<command>") == 0)
-		for (size_t i = 0; cmd_table[i]; i++)
-			offer(o, cmd_table[i]->name, cmd_table[i]->summary);
+		for (size_t i = 0; cmd_table[i].command; i++)
+			offer(o, cmd_table[i].command->name, cmd_table[i].command->summary);
 	else if (*values != '<')
 		strlist_split(&names, o->c->arena, values, " ");
 	else if (add_words(o->c, values + 1, &names, ERR_IGNORED) < 0)

@@ -44,56 +44,39 @@ static int data_part(struct cmd_context *c, const char *part, const char **ret, 
 	return 0;
 }
 
-int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
+static int open_data(struct cmd_context *c, struct err *e)
 {
-	if (!c->profiles_dir && c->global->profiles) {
-		const char *dir = path_from_here(c->arena, c->global->profiles);
-		if (!fs_is_dir(TRUSTED, dir))
-			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'",
-				       c->global->profiles);
-		c->profiles_dir = dir;
-	}
-
-	if (!c->profiles_dir && data_part(c, "profiles", &c->profiles_dir, e) < 0)
-		return -1;
-	*ret = c->profiles_dir;
+	if (!c->global->profiles)
+		return data_part(c, "profiles", &c->profiles_dir, e);
+	const char *dir = path_from_here(c->arena, c->global->profiles);
+	if (!fs_is_dir(TRUSTED, dir))
+		return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'",
+			       c->global->profiles);
+	c->profiles_dir = dir;
 	return 0;
 }
 
-int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
+static int open_tables(struct cmd_context *c, struct err *e)
 {
-	const char *profiles = NULL;
-
-	if (!c->patches_dir) {
-		if (cmd_profiles_dir(c, &profiles, e) < 0)
-			return -1;
-		const char *beside = path_join(c->arena, path_dir(c->arena, profiles), "patches");
-		if (fs_is_dir(TRUSTED, beside))
-			c->patches_dir = beside;
-		else if (data_part(c, "patches", &c->patches_dir, e) < 0)
-			return -1;
-	}
-
-	*ret = c->patches_dir;
-	return 0;
-}
-
-int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
-{
-	const char *dir = NULL;
-
 	const char *recorded = cmd_recorded_path(c);
 	struct recorded_file f = {0};
+	const struct tables *t;
 
-	if (!c->tables) {
-		if (cmd_profiles_dir(c, &dir, e) < 0 ||
-		    tables_load(dir, c->arena, &c->tables, e) < 0 ||
-		    (recorded && recorded_read(recorded, c->arena, &f, e) < 0))
-			return -1;
-		c->tables = recorded_apply(c->tables, &f, c->arena);
-	}
+	if (tables_load(c->profiles_dir, c->arena, &t, e) < 0)
+		return -1;
+	if (recorded && recorded_read(recorded, c->arena, &f, e) < 0)
+		return -1;
+	c->tables = recorded_apply(t, &f, c->arena);
+	return 0;
+}
 
-	*ret = c->tables;
+static int open_patches(struct cmd_context *c, struct err *e)
+{
+	const char *beside = path_join(c->arena, path_dir(c->arena, c->profiles_dir), "patches");
+
+	if (!fs_is_dir(TRUSTED, beside))
+		return data_part(c, "patches", &c->patches_dir, e);
+	c->patches_dir = beside;
 	return 0;
 }
 
@@ -149,6 +132,16 @@ static int add_remote_store(struct cmd_context *c, struct err *e)
 	return fetch_store_set(c->store, url, e);
 }
 
+/* What a row of cmd_table does not declare is not opened. */
+int cmd_declared(const struct cmd_context *c, unsigned thing, struct err *e)
+{
+	if (((c->row->first | c->row->later) & thing) == thing)
+		return 0;
+	err_set(e, ERR_CONFIG, "'%s' does not declare in its row of cmd_table what it opens (%#x)",
+		c->command->name, thing);
+	return err_hint(e, "report this as an error in ptbuild");
+}
+
 static int open_store(struct cmd_context *c,
 		      int (*open)(const char *dir, const struct run *run, struct store **ret,
 				  struct err *e),
@@ -167,6 +160,8 @@ static int open_store(struct cmd_context *c,
 
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 {
+	if (cmd_declared(c, OPEN_STORE, e) < 0)
+		return -1;
 	if (open_store(c, store_open, e) < 0 || store_check_writable(c->store, e) < 0)
 		return -1;
 	*ret = c->store;
@@ -175,6 +170,8 @@ int cmd_store(struct cmd_context *c, struct store **ret, struct err *e)
 
 int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
 {
+	if (cmd_declared(c, OPEN_LOOK, e) < 0)
+		return -1;
 	if (open_store(c, store_look, e) < 0)
 		return -1;
 	*ret = c->store;
@@ -200,6 +197,8 @@ int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
 
 	*ret = NULL;
+	if (cmd_declared(c, OPEN_LOOK, e) < 0)
+		return -1;
 	if (c->store)
 		return cmd_store_read(c, ret, e);
 	if (cmd_cache_dir(c, &dir, ERR_IGNORED) < 0)
@@ -210,23 +209,51 @@ int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 	return cmd_store_read(c, ret, e);
 }
 
-int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e)
+static int open_network(struct cmd_context *c, struct err *e)
 {
 	const struct cmd_globals *g = c->global;
-	const char *profiles = NULL;
+	struct fetch_options *o = arena_alloc(c->arena, sizeof(*o));
 
 	for (size_t i = 0; i < g->archives.count; i++)
 		if (archives_word(g->archives.items[i], e) < 0)
 			return -1;
-	if (cmd_profiles_dir(c, &profiles, e) < 0)
-		return -1;
-	const char *file = path_join(c->arena, path_dir(c->arena, profiles), "archives");
+	const char *file = path_join(c->arena, path_dir(c->arena, c->profiles_dir), "archives");
 	if (!fs_exists(TRUSTED, file))
 		file = path_join(c->arena, data_dir(c->arena), "archives");
-	*ret = (struct fetch_options){.offline = g->offline,
-				      .mirrors = g->mirrors,
-				      .archives = g->archives,
-				      .archives_file = file};
+	*o = (struct fetch_options){.offline = g->offline,
+				    .mirrors = g->mirrors,
+				    .archives = g->archives,
+				    .archives_file = file};
+	c->fetch = o;
+	return 0;
+}
+
+static int open_output(struct cmd_context *c, struct err *e)
+{
+	return cmd_out_dir(c, &c->out_dir, e);
+}
+
+/* ---- what a command opens, in this order ---- */
+
+static const struct {
+	enum cmd_thing thing;
+	int (*open)(struct cmd_context *c, struct err *e);
+} things[] = {
+	{OPEN_DATA, open_data},       {OPEN_TABLES, open_tables}, {OPEN_PATCHES, open_patches},
+	{OPEN_NETWORK, open_network}, {OPEN_OUTPUT, open_output},
+};
+
+int cmd_open(struct cmd_context *c, unsigned what, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(things); i++) {
+		const unsigned thing = things[i].thing;
+		if ((what & thing) != thing || (c->opened & thing) == thing)
+			continue;
+		if (cmd_declared(c, thing, e) < 0 || things[i].open(c, e) < 0)
+			return -1;
+		c->opened |= thing;
+	}
+
 	return 0;
 }
 
@@ -252,12 +279,10 @@ int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct er
 int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts,
 		const struct hardware **ret, struct err *e)
 {
-	const char *dir = NULL;
-
 	if (!c->machine) {
 		struct hardware *h = arena_alloc(c->arena, sizeof(*h));
-		if (cmd_profiles_dir(c, &dir, e) < 0 ||
-		    hardware_facts_load(dir, c->arena, &c->facts, e) < 0 ||
+		if (cmd_declared(c, OPEN_MACHINE, e) < 0 ||
+		    hardware_facts_load(c->profiles_dir, c->arena, &c->facts, e) < 0 ||
 		    hardware_read(c->facts, gpus, c->run, c->arena, h, e) < 0)
 			return -1;
 		c->machine = h;

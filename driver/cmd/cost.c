@@ -317,11 +317,13 @@ int cmd_needs_request(struct cmd_context *c, const struct release_row *release,
 				      .kind = cmd_sandbox(c),
 				      .jobs = c->global->jobs,
 				      .offline = c->global->offline,
-				      .cuda_home = cmd_select_cuda_home(c)};
+				      .cuda_home = cmd_select_cuda_home(c),
+				      .tables = c->tables};
 
-	if (cmd_tables(c, &q.tables, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
-	    cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_root_look(c, &state, e) < 0)
+	if (cmd_cache_dir(c, &q.store_dir, e) < 0 || cmd_open(c, OPEN_OUTPUT, e) < 0 ||
+	    cmd_root_look(c, &state, e) < 0)
 		return -1;
+	q.out_dir = c->out_dir;
 	q.world = state.world;
 	if (!state.made) {
 		q.not_made = cmd_world_text(&state, c->arena);
@@ -342,12 +344,11 @@ bool cmd_has_others(const struct cmd_context *c)
 
 int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e)
 {
-	struct fetch_options o;
 	struct store *s;
 
-	if (cmd_fetch_options(c, &o, e) < 0 || cmd_store_look(c, &s, e) < 0)
+	if (cmd_open(c, OPEN_NETWORK, e) < 0 || cmd_store_look(c, &s, e) < 0)
 		return -1;
-	return pipeline_reach(d, s, &o,
+	return pipeline_reach(d, s, c->fetch,
 			      ((const struct cmd_select_base *)c->options)->select.plan.torch,
 			      cmd_has_others(c), e);
 }
@@ -429,11 +430,9 @@ int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e)
 int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w,
 		   struct err *e)
 {
-	struct preflight_request q = {.plan = p, .world = w};
-
-	if (cmd_tables(c, &q.tables, e) < 0)
-		return -1;
+	struct preflight_request q = {.tables = c->tables, .plan = p, .world = w};
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+
 	*d = (struct preflight){.q = &q, .run = c->run, .arena = c->arena};
 	return preflight_check(d, "world-torch", e) < 0 ? -1 : preflight_verdict(d, e);
 }

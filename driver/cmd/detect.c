@@ -55,17 +55,14 @@ static const struct show rows[] = {
 static int run_detect(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct detect_options *o = c->options;
-	const struct tables *t;
+	const struct tables *t = c->tables;
 	const struct hardware_facts *f;
-	const char *dir;
 	struct hardware h;
 	struct detected d;
 	struct official_choice official;
 
 	(void)args;
-	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0)
-		return -1;
-	if (hardware_facts_load(dir, c->arena, &f, e) < 0)
+	if (hardware_facts_load(c->profiles_dir, c->arena, &f, e) < 0)
 		return -1;
 	int rc = o->machine ? hardware_load(o->machine, c->arena, &h, e)
 			    : hardware_read(f, true, c->run, c->arena, &h, e);

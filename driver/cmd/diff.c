@@ -43,7 +43,6 @@ static const struct show wheel_rows[] = {
 static int diff_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct diff_options *o = c->options;
-	const struct tables *t;
 	const struct plan *left, *right;
 
 	if (words->count != 2) {
@@ -61,7 +60,9 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 		return cmd_show(c, d, wheel_rows, e);
 	}
 
-	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
+	if (cmd_open(c, OPEN_TABLES | OPEN_PATCHES, e) < 0)
+		return -1;
+	if (plan_word(c, words->items[0], NULL, &left, e) < 0 ||
 	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)
 		return -1;
 	return cmd_show(c, plan_compare(left, right, c->arena), plan_diff_rows, e);

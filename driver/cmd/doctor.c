@@ -205,8 +205,10 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	k.data = cmd_installed_data(c);
 	if (k.data && preflight_data_files(k.data, c->arena, &k.data_files, e) < 0)
 		return -1;
-	if (cmd_tables(c, &k.q.tables, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
+	if (cmd_open(c, OPEN_TABLES | OPEN_PATCHES, e) < 0)
 		return -1;
+	k.q.tables = c->tables;
+	k.q.profiles_dir = c->profiles_dir;
 	int rc = of_builds ? look_at_builds(&k, args, e) : look_at_release(&k, o->release, e);
 	if (rc < 0)
 		return -1;

@@ -97,13 +97,12 @@ static int record_all(struct cmd_context *c, const struct release_row *r, struct
 		      json_t *list, struct err *e)
 {
 	const struct strlist *asked = &cmd_selected(c)->packages;
-	struct fetch_options o;
 	struct store *store;
 
 	JSON_FIELDS(fields, JSON_FIELD(struct recorded_row, release),
 		    JSON_FIELD(struct recorded_row, package), JSON_FIELD(struct recorded_row, name),
 		    JSON_FIELD(struct recorded_row, url), JSON_FIELD(struct recorded_row, sha256));
-	if (cmd_store(c, &store, e) < 0 || cmd_fetch_options(c, &o, e) < 0)
+	if (cmd_store(c, &store, e) < 0)
 		return -1;
 	for (size_t k = 0; k < TABLES_PACKAGES; k++) {
 		const char *name = tables_packages[k];
@@ -116,7 +115,7 @@ static int record_all(struct cmd_context *c, const struct release_row *r, struct
 			if (*p->sources[i].sha256)
 				continue;
 			*row = (struct recorded_row){.release = r->name, .package = name};
-			if (look_at(c, store, &o, &p->sources[i], row, e) < 0)
+			if (look_at(c, store, c->fetch, &p->sources[i], row, e) < 0)
 				return -1;
 			json_t *one = json_pack("{s:I}", "bytes", (json_int_t)row->bytes);
 			json_add(one, row, fields);
@@ -142,7 +141,6 @@ static int run_record(struct cmd_context *c, struct err *e)
 	const struct cmd_select *o = cmd_selected(c);
 	const char *path = cmd_recorded_path(c);
 	const struct release_row *release;
-	const struct tables *t;
 	struct recorded_file f, all;
 
 	if (!o->release || o->matrix) {
@@ -155,7 +153,7 @@ static int run_record(struct cmd_context *c, struct err *e)
 		return err_hint(e, "set HOME or XDG_CONFIG_HOME");
 	}
 
-	if (cmd_tables(c, &t, e) < 0 || tables_need_release(t, o->release, &release, e) < 0 ||
+	if (tables_need_release(c->tables, o->release, &release, e) < 0 ||
 	    recorded_read(path, c->arena, &f, e) < 0)
 		return -1;
 	AUTO_JSON json_t *list = json_array();
@@ -291,15 +289,15 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	    collect_sources(items, chosen.count, c->arena, &sources, &n, e) < 0 ||
 	    cmd_store(c, &store, e) < 0)
 		return -1;
-	struct fetch_options o;
-	if (cmd_fetch_options(c, &o, e) < 0 ||
-	    fetch_all(&(struct fetcher){store, &o, c->run, c->arena}, sources, n, &stats, e) < 0)
+	if (fetch_all(&(struct fetcher){store, c->fetch, c->run, c->arena}, sources, n, &stats,
+		      e) < 0)
 		return -1;
 	/* The Python requirements of the builds that the root lacks. */
 	if (!options->sources_only) {
-		struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
-		if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_store(c, &q.store, e) < 0)
-			return -1;
+		struct pyenv_request q = {.kind = cmd_sandbox(c),
+					  .offline = c->global->offline,
+					  .store = store,
+					  .profiles_dir = c->profiles_dir};
 		for (size_t i = 0; i < chosen.count; i++) {
 			q.plan = items[i].plan;
 			if ((i == 0 || items[i].group != items[i - 1].group) &&

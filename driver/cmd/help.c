@@ -208,8 +208,8 @@ static json_t *all_json(void)
 {
 	json_t *commands = json_array(), *options = json_array();
 
-	for (size_t i = 0; cmd_table[i]; i++)
-		json_array_append_new(commands, command_json(cmd_table[i]));
+	for (size_t i = 0; cmd_table[i].command; i++)
+		json_array_append_new(commands, command_json(cmd_table[i].command));
 	add_options(options, cmd_global_options, NULL);
 	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "version",
 			 PTBUILD_VERSION, "commands", commands, "options", options, "exit_status",

@@ -77,9 +77,9 @@ static int add_variants(struct cmd_context *c, const struct index_request *q, js
 			struct err *e)
 {
 	struct index_variants v;
-	const struct tables *t;
 
-	if (cmd_tables(c, &t, e) < 0 || index_variants(q, t, make_variant, c->arena, &v, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0 ||
+	    index_variants(q, c->tables, make_variant, c->arena, &v, e) < 0)
 		return -1;
 	if (!v.plain.count)
 		log_warn(c->run->log,

@@ -152,14 +152,13 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 {
 	const char *rel = INDEX_ALL "/" INDEX_LISTING,
 		   *file = path_join(x->c->arena, x->place, rel);
-	struct fetch_options fetch;
 	struct store *store;
 
 	if (x->remote) {
 		const char *url = arena_printf(x->c->arena, "%s%s", x->place, rel);
-		if (cmd_fetch_options(x->c, &fetch, e) < 0 || cmd_store(x->c, &store, e) < 0)
+		if (cmd_open(x->c, OPEN_NETWORK, e) < 0 || cmd_store(x->c, &store, e) < 0)
 			return -1;
-		int rc = fetch_latest(&(struct fetcher){store, &fetch, x->c->run, x->c->arena},
+		int rc = fetch_latest(&(struct fetcher){store, x->c->fetch, x->c->run, x->c->arena},
 				      &(struct fetch_page){url, NULL, LISTING_MAX}, &file, e);
 		if (rc < 0 && e->kind == ERR_NETWORK)
 			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'",
@@ -268,7 +267,7 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	const struct strlist none = {0};
 	struct arena *a = x->c->arena;
 	struct strlist wheels = {0}, missing = {0}, install = {0}, fitting = {0};
-	const struct tables *t;
+	const struct tables *t = x->c->tables;
 	struct promise p;
 	const char *why_not = NULL;
 
@@ -279,8 +278,6 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 				   ? arena_printf(a, "it lacks %s", strlist_join(&missing, a, "; "))
 				   : "all of its wheels are yanked"};
 	read_list(row, "wheels", a, &wheels);
-	if (cmd_tables(x->c, &t, e) < 0)
-		return -1;
 	promise_of_label(t, json_text(row, "label"), a, &p);
 	read_list(row, "install", a, &install);
 	for (size_t i = 0; i < wheels.count; i++) {
@@ -411,14 +408,9 @@ static int read_machine(struct installing *x, struct err *e)
 {
 	const struct install_options *o = x->c->options;
 	const struct hardware *h;
-	const struct tables *t;
-	const char *dir;
 
-	if (cmd_tables(x->c, &t, e) < 0)
-		return -1;
 	if (o->machine) {
-		if (cmd_profiles_dir(x->c, &dir, e) < 0 ||
-		    hardware_facts_load(dir, x->c->arena, &x->facts, e) < 0 ||
+		if (hardware_facts_load(x->c->profiles_dir, x->c->arena, &x->facts, e) < 0 ||
 		    hardware_load(o->machine, x->c->arena, &x->machine, e) < 0)
 			return -1;
 	} else {
@@ -431,7 +423,8 @@ static int read_machine(struct installing *x, struct err *e)
 		described_pythons(x);
 	else if (read_python(x, e) < 0)
 		return -1;
-	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
+	return detect_choose(x->c->tables, x->facts, &x->machine, NULL, NULL, x->c->arena,
+			     &x->detected, e);
 }
 
 /* An environment of uv's, or one that 'python3 -m venv --without-pip' made, has no pip. */

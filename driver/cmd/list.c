@@ -282,7 +282,6 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 static int list_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct list_options *o = c->options;
-	const struct tables *t;
 	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
 	struct show shown[2 * SECTIONS + 1] = {0};
 	size_t asked = 0, n = 0;
@@ -297,17 +296,19 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 
 	global.profiles = other ? words->items[0] : NULL;
 	c->global = &global;
-	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0)
+		return -1;
+	const struct tables *t = c->tables;
+	if (read_others(t, c->arena, e) < 0)
 		return -1;
 	/* A folder of patches whose name is no release's is read by no plan. */
 	struct strlist releases = {0};
-	const char *patches;
-	if (cmd_patches_dir(c, &patches, e) < 0)
+	if (cmd_open(c, OPEN_PATCHES, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		strlist_ref(&releases, c->arena, t->releases[i].name);
 	for (size_t k = 0; k < TABLES_PACKAGES; k++) {
-		const char *dir = path_join(c->arena, patches, tables_packages[k]);
+		const char *dir = path_join(c->arena, c->patches_dir, tables_packages[k]);
 		struct strlist names = {0};
 		if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, c->arena, &names, e) < 0)
 			return -1;

@@ -58,12 +58,11 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret,
 		  size_t *ret_count, struct err *e)
 {
-	const struct tables *t;
 	struct selections chosen;
 	struct cmd_root_group *const *groups = NULL;
 	struct err why = {0};
 
-	if (cmd_select(c, words, &chosen, e) < 0 || cmd_tables(c, &t, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0 || cmd_select(c, words, &chosen, e) < 0)
 		return -1;
 	/* A world that cannot be is the error of a job:
 	 * another machine may have what this one lacks. */
@@ -76,12 +75,12 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 		const struct plan_request q = {.variant = &s->variant,
 					       .release = s->release->name,
 					       .options = cmd_plan_asked(c)};
-		if (check_file(c, t, &s->variant, e) < 0)
+		if (check_file(c, c->tables, &s->variant, e) < 0)
 			return -1;
 		if (profile_is_planned_only(&s->variant.profile))
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
-		else if (plan_cuda(t, &q, c->arena, &s->variant.cuda, &why) == 0)
+		else if (plan_cuda(c->tables, &q, c->arena, &s->variant.cuda, &why) == 0)
 			(*ret)[(*ret_count)++] = (struct ci_choice){
 				s->variant, s->release, shares(&s->variant, s->release),
 				groups ? matrix_world_bytes(groups[i]->world) : 0};
@@ -286,7 +285,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 {
 	struct matrix_options *o = arena_alloc(c->arena, sizeof(*o));
 	const struct ci_tables *t, *own = NULL;
-	const char *format, *dir;
+	const char *format;
 	struct strlist words = {0};
 	struct ci_choice *choices;
 	struct ci_plan p;
@@ -319,7 +318,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return -1;
 	if (choose(c, &words, &choices, &count, e) < 0)
 		return -1;
-	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
+	if (ci_tables_load(c->profiles_dir, c->arena, &t, e) < 0)
 		return -1;
 	if (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0)
 		return -1;

@@ -35,11 +35,9 @@ static void list_pythons(const struct official *all, const struct cmd_official *
 int cmd_official_python(struct cmd_context *c, const struct official *all,
 			const struct cmd_official *q, const char **ret, struct err *e)
 {
-	const struct tables *t;
+	const struct tables *t = c->tables;
 	struct cmd_python p = {.platform = q->platform, .wheels = true};
 
-	if (cmd_tables(c, &t, e) < 0)
-		return -1;
 	p.release = text_search(q->release, t->releases, t->releases_count, sizeof(*t->releases));
 	list_pythons(all, q, c->arena, &p.pythons);
 	if (p.pythons.count)
@@ -185,10 +183,7 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 			const char **ret, struct err *e)
 {
 	const char *driver = q->machine ? " and this machine's driver" : "";
-	const struct tables *t;
-
-	if (cmd_tables(c, &t, e) < 0)
-		return -1;
+	const struct tables *t = c->tables;
 	struct host_python host = {0};
 	const char *targets = targets_text(q, c->arena);
 	struct official_choice w = {0};
@@ -217,9 +212,9 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 {
 	struct strlist lacking = {0};
 	struct official all;
-	const struct tables *t;
+	const struct tables *t = c->tables;
 
-	if (cmd_tables(c, &t, e) < 0 || official_read(t->dir, q->release, c->arena, &all, e) < 0)
+	if (official_read(t->dir, q->release, c->arena, &all, e) < 0)
 		return -1;
 	list_lacking(t, &all, q, c->arena, &lacking);
 	if (!lacking.count || !strlist_contains(&q->dists, "torch"))
@@ -239,15 +234,14 @@ int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const
 		       size_t count, struct strlist *ret, struct err *e)
 {
 	struct fetch_source *sources = arena_array(c->arena, count, sizeof(*sources));
-	struct fetch_options fetch;
 	struct fetch_stats stats;
 	struct store *store;
 
-	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_open(c, OPEN_NETWORK, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		sources[i] = fetch_source_official(wheels[i], c->arena);
-	if (fetch_all(&(struct fetcher){store, &fetch, c->run, c->arena}, sources, count, &stats,
+	if (fetch_all(&(struct fetcher){store, c->fetch, c->run, c->arena}, sources, count, &stats,
 		      e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)

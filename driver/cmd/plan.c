@@ -57,13 +57,12 @@ static int find_torch(struct cmd_context *c, const struct selection *s, bool pro
 	*ret = (struct torch_source){0};
 	if (!torch || package_is_torch(v->package))
 		return 0;
-	struct torch_official q = {.base = s->release->base,
+	struct torch_official q = {.profiles = c->profiles_dir,
+				   .base = s->release->base,
 				   .python = v->python,
 				   .platform = v->profile.platform,
 				   .cuda = v->cuda};
-	const int rc = cmd_profiles_dir(c, &q.profiles, e) < 0
-			       ? -1
-			       : torch_find_official(torch, &q, c->arena, ret, e);
+	const int rc = torch_find_official(torch, &q, c->arena, ret, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (strcmp(torch, "root") != 0)
@@ -319,8 +318,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	o.table = matrix && !c->global->json && o.detail == PLAN_CHANGES;
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
-	const char *patches;
-	if (cmd_select(c, words, &chosen, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
+	if (cmd_select(c, words, &chosen, e) < 0)
 		return -1;
 	/* A plan can be made on any machine: one that ptbuild does not know is not judged. */
 	bool gpus = false;

@@ -32,10 +32,9 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 			 struct err *e)
 {
 	struct pack_result *results = arena_array(c->arena, wheels->count, sizeof(*results));
-	const char *out;
 
-	if (refuse_options(c, e) < 0 || cmd_out_dir(c, &out, e) < 0 ||
-	    fs_mkdirs(TRUSTED, out, e) < 0)
+	if (refuse_options(c, e) < 0 || cmd_open(c, OPEN_OUTPUT, e) < 0 ||
+	    fs_mkdirs(TRUSTED, c->out_dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
 		const struct repack_request q = {.run = c->run,
@@ -43,7 +42,7 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 						 .metadata_rev = rev,
 						 .generator = "ptbuild " PTBUILD_VERSION,
 						 .level = PACK_LEVEL,
-						 .out_dir = out};
+						 .out_dir = c->out_dir};
 		const char *text = arena_printf(c->arena, "%u\n", rev);
 		if (repack_wheel(&q, c->arena, &results[i], e) < 0 ||
 		    fs_write(TRUSTED, arena_printf(c->arena, "%s.metadata-rev", results[i].path),
@@ -67,7 +66,7 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 	struct pipeline_results all = {0};
 	int rc = 0;
 
-	if (cmd_build_requests(c, words, &l, e) < 0)
+	if (cmd_open(c, OPEN_BUILD, e) < 0 || cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < l.count; i++) {
 		l.items[i].q.repack_only = true;
@@ -84,18 +83,16 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 }
 
 /* JSON is UTF-8, and a path with other bytes replaced leads to no wheel. */
-static int check_names(const struct cmd_context *c, struct err *e)
+static int check_names(struct cmd_context *c, struct err *e)
 {
-	const char *out;
-
 	if (!c->global->json)
 		return 0;
-	if (cmd_out_dir(c, &out, e) < 0)
+	if (cmd_open(c, OPEN_OUTPUT, e) < 0)
 		return -1;
-	if (utf8_valid(out))
+	if (utf8_valid(c->out_dir))
 		return 0;
 	err_set(e, ERR_USAGE, "--json cannot name the wheels: the directory '%s' is not UTF-8",
-		out);
+		c->out_dir);
 	return err_hint(e, "name another one with --out, or leave --json out");
 }
 

@@ -488,13 +488,10 @@ static int refuse_idle(const struct cmd_select *o, const struct selections *s, s
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret,
 	       struct err *e)
 {
-	const struct tables *t;
-
 	*ret = (struct selections){0};
-	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0 ||
-	    cmd_own_sources(c, words, e) < 0)
+	if (check_ways(c, words, e) < 0 || cmd_own_sources(c, words, e) < 0)
 		return -1;
-	t = c->tables;
+	const struct tables *t = c->tables;
 	int rc = words->count              ? select_by_name(c, words, ret, e)
 		 : cmd_selected(c)->matrix ? select_by_matrix(c, t, ret, e)
 					   : select_by_profile(c, t, ret, e);
@@ -526,11 +523,10 @@ static int cmd_toolkits(struct cmd_context *c, const char *home, const struct to
 			struct err *e)
 {
 	const struct root *root = NULL;
-	const struct tables *t = NULL;
 
 	if (!c->toolkits &&
-	    (cmd_root(c, &root, e) < 0 || cmd_tables(c, &t, e) < 0 ||
-	     toolkit_probe(t, root, cmd_sandbox(c), home, c->run, c->arena, &c->toolkits, e) < 0))
+	    (cmd_root(c, &root, e) < 0 || toolkit_probe(c->tables, root, cmd_sandbox(c), home,
+							c->run, c->arena, &c->toolkits, e) < 0))
 		return -1;
 	*ret = c->toolkits;
 	return 0;
@@ -541,11 +537,6 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s,
 		    const struct plan **ret, struct err *e)
 {
 	const struct plan_options o = cmd_plan_asked(c);
-	const struct tables *t;
-	const char *patches;
-
-	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
-		return -1;
 	const struct toolkits *toolkits = NULL;
 	const bool cuda = s->variant.profile.gpu == GPU_CUDA || s->torch_cuda;
 	if (toolchain && cuda && cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
@@ -562,7 +553,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s,
 		.sandbox = cmd_sandbox(c),
 		.elsewhere = sandbox_elsewhere(cmd_sandbox(c)),
 		.without_protections = c->run->without_protections,
-		.patches_dir = patches,
+		.patches_dir = c->patches_dir,
 		.digests = c->digests,
 		.note = s->note,
 		.torch_cuda = s->torch_cuda,
@@ -572,5 +563,6 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s,
 		q.python = world_python_program(c->world, c->arena);
 	}
 
-	return plan_resolve(t, &q, c->arena, ret, e) < 0 ? -1 : check_patches(*ret, c->arena, e);
+	return plan_resolve(c->tables, &q, c->arena, ret, e) < 0 ? -1
+								 : check_patches(*ret, c->arena, e);
 }

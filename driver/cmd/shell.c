@@ -42,15 +42,15 @@ static int hint_trees(struct cmd_context *c, const struct build_tree *trees, siz
 static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees,
 		     size_t count, const struct build_tree **ret, struct err *e)
 {
-	const struct tables *tables;
 	struct variant v;
 	const char *name = word;
 
 	*ret = text_search(word, trees, count, sizeof(*trees));
 	if (*ret)
 		return 0;
-	if (cmd_tables(c, &tables, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0)
 		return -1;
+	const struct tables *tables = c->tables;
 	if (variant_parse(tables, word, c->arena, &v, ERR_IGNORED) == 0) {
 		name = variant_name(&v, c->arena);
 		*ret = v.profile.gpu == GPU_CUDA && !v.cuda

@@ -70,7 +70,6 @@ static int set_target(struct cmd_context *c, const struct tables *t, const struc
 static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct err *e)
 {
 	const struct slim_options *o = c->options;
-	const struct tables *t;
 	size_t count = o->gpus.count + o->profiles.count;
 
 	if (!count) {
@@ -79,9 +78,9 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 			e, "name one, for example --gpu sm90 or --gpu sm80+sm90, or a --profile");
 	}
 
-	if (cmd_tables(c, &t, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0)
 		return -1;
-	ret->tables = t;
+	const struct tables *t = ret->tables = c->tables;
 	ret->items = arena_array(c->arena, count, sizeof(*ret->items));
 	for (size_t i = 0; i < count; i++) {
 		const char *word =
@@ -201,7 +200,6 @@ static const struct show wheels_rows[] = {{.text = "{wheel}", .each = "wheels", 
 int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir,
 	     const char **ret, struct err *e)
 {
-	const struct tables *t;
 	struct slim_target target;
 	struct slim_result result;
 	struct slim_request q = {.run = c->run,
@@ -213,9 +211,9 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 				 .out_dir = dir};
 	bool any;
 
-	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0)
+	if (cmd_open(c, OPEN_TABLES, e) < 0 || set_target(c, c->tables, p, p->name, &target, e) < 0)
 		return -1;
-	q.tables = t;
+	q.tables = c->tables;
 	if (slim_wheel(&q, c->arena, &result, &any, e) < 0)
 		return -1;
 	*ret = any && !result.same ? result.packed.path : NULL;
@@ -271,11 +269,10 @@ static int skip_absent(struct cmd_context *c, const struct slim_targets *t,
 		       const struct official_wheel **found, size_t *ret_count, json_t *absent,
 		       struct err *e)
 {
-	struct fetch_options options;
 	struct store *store;
 	size_t kept = 0;
 
-	if (cmd_store_look(c, &store, e) < 0 || cmd_fetch_options(c, &options, e) < 0)
+	if (cmd_store_look(c, &store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
 		return -1;
 	for (size_t i = 0; i < *ret_count; i++) {
 		const struct fetch_source source = fetch_source_official(found[i], c->arena);
@@ -285,7 +282,7 @@ static int skip_absent(struct cmd_context *c, const struct slim_targets *t,
 			continue;
 		}
 
-		if (fetch_origin(&(struct fetcher){store, &options, NULL, c->arena}, &source,
+		if (fetch_origin(&(struct fetcher){store, c->fetch, NULL, c->arena}, &source,
 				 &origin, e) < 0)
 			return -1;
 		json_array_append_new(absent, absent_json(found[i], origin, t, c->arena));
@@ -350,8 +347,9 @@ struct slim_out {
  * wheel: another process may have removed it as its own. */
 static int make_out_dir(struct cmd_context *c, struct slim_out *o, struct err *e)
 {
-	if (!o->dir && cmd_out_dir(c, &o->dir, e) < 0)
+	if (cmd_open(c, OPEN_OUTPUT, e) < 0)
 		return -1;
+	o->dir = c->out_dir;
 	o->top = o->top ? o->top : fs_standing(o->dir, c->arena);
 	int rc = fs_mkdirs(TRUSTED, o->dir, e);
 	if (rc == 0 && access(o->dir, W_OK | X_OK) < 0)
@@ -413,16 +411,16 @@ static int pin(struct cmd_context *c, struct err *e)
 	const struct slim_options *o = c->options;
 	struct official made = {0}, old = {0};
 	AUTO_BUF struct buf text = {0};
-	struct fetch_options fetch;
 	struct store *store;
-	const char *profiles, *cuda[2] = {NULL, NULL};
+	const char *cuda[2] = {NULL, NULL};
 
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
-	    cmd_store(c, &store, e) < 0)
+	if (cmd_open(c, OPEN_NETWORK, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
+	const struct fetch_options *fetch = c->fetch;
+	const char *profiles = c->profiles_dir;
 	for (size_t i = 0; i < o->pin.count; i++) {
 		struct wheel_page page;
-		const struct fetcher by = {store, &fetch, c->run, c->arena};
+		const struct fetcher by = {store, fetch, c->run, c->arena};
 		const struct cmd_listed listed = {o->pin.items[i], o->cuda, &page};
 		if (wheel_list(&by, o->pin.items[i], &page, e) < 0 ||
 		    (i == 0 && cmd_official_cuda(&by, &listed, cuda, e) < 0))
@@ -503,10 +501,10 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 	struct cmd_official q = {0};
 	struct official all;
 	size_t count = 0;
-	const char *profiles, *python = o->python;
+	const char *python = o->python;
 
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || find_release(c, t, &q, e) < 0 ||
-	    official_read(profiles, q.release, c->arena, &all, e) < 0 ||
+	if (find_release(c, t, &q, e) < 0 ||
+	    official_read(c->profiles_dir, q.release, c->arena, &all, e) < 0 ||
 	    (!python && q.dists.count && cmd_official_python(c, &all, &q, &python, e) < 0))
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {

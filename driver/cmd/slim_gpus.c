@@ -17,12 +17,11 @@ int cmd_env_warn(struct cmd_context *c, const struct slim_marker *wanted, struct
 {
 	const struct hardware_facts *facts;
 	const struct hardware *h;
-	const struct tables *t;
 
-	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+	if (cmd_machine(c, true, &facts, &h, e) < 0)
 		return -1;
 	for (size_t i = 0; i < h->gpu_count; i++)
-		if (!runs_any(t, &wanted->gpus, h->gpus[i].capability))
+		if (!runs_any(c->tables, &wanted->gpus, h->gpus[i].capability))
 			log_warn(c->run->log,
 				 "this machine's '%s' (compute capability %s) runs no code for %s",
 				 h->gpus[i].name, h->gpus[i].capability,
@@ -48,13 +47,12 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 {
 	const struct hardware_facts *facts;
 	const struct hardware *h;
-	const struct tables *t;
 	struct slim_marked *marked;
 	struct slim_marker all = {0};
 	size_t count;
 	const char *other = NULL;
 
-	if (cmd_tables(c, &t, e) < 0 ||
+	if (cmd_open(c, OPEN_TABLES, e) < 0 ||
 	    slim_env_marked(dir, c->run, c->arena, &marked, &count, e) < 0 ||
 	    cmd_machine(c, true, &facts, &h, e) < 0)
 		return -1;
@@ -72,7 +70,7 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 	}
 
 	for (size_t i = 0; i < h->gpu_count && all.gpus.count; i++) {
-		const bool ok = runs_any(t, &all.gpus, h->gpus[i].capability);
+		const bool ok = runs_any(c->tables, &all.gpus, h->gpus[i].capability);
 		other = ok || other ? other : h->gpus[i].capability;
 		json_array_append_new(machine,
 				      json_pack("{s:s, s:s, s:b}", "name", h->gpus[i].name,
@@ -125,12 +123,11 @@ int slim_native(struct cmd_context *c, const char **ret, const struct hardware *
 {
 	const struct hardware_facts *facts;
 	const struct hardware *h;
-	const struct tables *t;
 	struct detected *d = arena_array(c->arena, 1, sizeof(*d));
 
-	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+	if (cmd_machine(c, true, &facts, &h, e) < 0)
 		return -1;
-	detect_gpus_only(t, h, c->arena, d);
+	detect_gpus_only(c->tables, h, c->arena, d);
 	if (!d->gpu)
 		return no_gpu(h, d, e);
 	log_info(c->run->log, "native is %s on this machine: %s", d->gpu, d->reasons.items[0]);

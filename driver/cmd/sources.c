@@ -217,12 +217,10 @@ int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p,
 		  struct cmd_extension *ret, struct err *e)
 {
-	const struct tables *t;
+	const struct tables *t = c->tables;
 	struct package_row *rows = arena_array(c->arena, o->extensions.count, sizeof(*rows));
 	struct cmd_extension out = {0};
 
-	if (cmd_tables(c, &t, e) < 0)
-		return -1;
 	for (size_t i = 0; i < o->extensions.count; i++) {
 		if (find_row(c, t, o->extensions.items[i], &rows[i], e) < 0)
 			return -1;
@@ -294,7 +292,6 @@ static int fetch_given(struct cmd_context *c, const struct given *g, struct sour
 {
 	const char **urls = arena_array(c->arena, 1, sizeof(*urls));
 	const size_t end = strcspn(g->place, "?#");
-	struct fetch_options o;
 	struct store *store;
 
 	urls[0] = g->place;
@@ -305,8 +302,8 @@ static int fetch_given(struct cmd_context *c, const struct given *g, struct sour
 				   .urls_count = 1,
 				   .into = ""};
 	struct fetch_source s = fetch_source_of(ret, c->arena);
-	if (cmd_store(c, &store, e) < 0 || cmd_fetch_options(c, &o, e) < 0 ||
-	    fetch_all(&(struct fetcher){store, &o, c->run, c->arena}, &s, 1, NULL, e) < 0)
+	if (cmd_store(c, &store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0 ||
+	    fetch_all(&(struct fetcher){store, c->fetch, c->run, c->arena}, &s, 1, NULL, e) < 0)
 		return -1;
 	*path = s.path;
 	return 0;

@@ -7,11 +7,9 @@
 static int units_of(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret,
 		    struct err *e)
 {
-	const struct tables *t;
+	const struct tables *t = c->tables;
 	struct configured_tree *trees = arena_array(c->arena, paths->count, sizeof(*trees));
 
-	if (cmd_tables(c, &t, e) < 0)
-		return -1;
 	for (size_t i = 0; i < paths->count; i++)
 		if (units_read(t, paths->items[i], c->arena, &trees[i], e) < 0)
 			return -1;

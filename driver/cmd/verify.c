@@ -268,9 +268,8 @@ static int judge_described(struct cmd_context *c, const struct runs_on *r, const
 {
 	const struct hardware_facts *facts;
 	struct hardware described;
-	const char *dir;
 
-	if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &facts, e) < 0 ||
+	if (hardware_facts_load(c->profiles_dir, c->arena, &facts, e) < 0 ||
 	    hardware_load(file, c->arena, &described, e) < 0)
 		return -1;
 	fit_of(r, NULL, facts, &described, c->arena, ret);
@@ -322,8 +321,11 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return err_hint(e, "for example 'ptbuild verify dist/*.whl'");
 	}
 
-	if (cmd_tables(c, &f.tables, e) < 0 || isa_rules_new(f.tables, c->arena, &f.code, e) < 0 ||
-	    read_against(c, &f, e) < 0 || (o->key && check_signatures(c, o->key, args, e) < 0))
+	if (cmd_open(c, OPEN_TABLES, e) < 0)
+		return -1;
+	f.tables = c->tables;
+	if (isa_rules_new(f.tables, c->arena, &f.code, e) < 0 || read_against(c, &f, e) < 0 ||
+	    (o->key && check_signatures(c, o->key, args, e) < 0))
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};

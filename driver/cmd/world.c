@@ -56,8 +56,9 @@ static int load(struct cmd_context *c, const char *name, const char **ret_profil
 {
 	const char *platform;
 
-	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, ret_profiles, e) < 0)
+	if (world_platform(c, &platform, e) < 0)
 		return -1;
+	*ret_profiles = c->profiles_dir;
 	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
 }
 
@@ -133,8 +134,9 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	const char *store_dir, *made = NULL;
 	bool there;
 
-	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0)
+	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
 		return -1;
+	q.fetch = *c->fetch;
 	if (cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
 	if (copy && world_copy_place(copy, store_dir, c->arena, e) < 0)
@@ -242,8 +244,9 @@ static int ensure(struct cmd_context *c, const char *name, struct world_result *
 				  .no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 
-	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0)
+	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
 		return -1;
+	q.fetch = *c->fetch;
 	return cmd_store(c, &q.store, e) < 0 ? -1 : world_ensure(&q, c->arena, r, e);
 }
 
@@ -341,14 +344,14 @@ static int world_gc(struct cmd_context *c, const char *name, struct err *e)
 			       .kind = STORE_WORLD,
 			       .unwanted = unwanted};
 	struct gc_result r = {0};
-	const char *dir, *profiles;
+	const char *dir;
 	struct store *s;
 
 	(void)name;
 	if ((o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0) ||
-	    cmd_cache_dir(c, &dir, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
+	    cmd_cache_dir(c, &dir, e) < 0)
 		return -1;
-	q.user = (void *)(uintptr_t)profiles;
+	q.user = (void *)(uintptr_t)c->profiles_dir;
 	if (fs_exists(TRUSTED, dir) &&
 	    (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0))
 		return -1;
@@ -419,7 +422,6 @@ static int add_base(const struct locking *l, struct lock_request *q, struct err 
 static int lock_files(struct cmd_context *c, const struct world_part *p, struct world_lock *l,
 		      struct err *e)
 {
-	struct fetch_options fetch;
 	struct store *store;
 	struct world_entry *wheels = arena_array(c->arena, p->wheels_count + 1, sizeof(*wheels)),
 			   *archives = NULL;
@@ -437,11 +439,11 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 				   "sha256 that you trust");
 	}
 
-	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_open(c, OPEN_NETWORK, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		struct wheel_page page;
-		if (wheel_list(&(struct fetcher){store, &fetch, c->run, c->arena}, p->wheels[i],
+		if (wheel_list(&(struct fetcher){store, c->fetch, c->run, c->arena}, p->wheels[i],
 			       &page, e) < 0 ||
 		    lock_wheel(p->wheels[i], "py3", "none", l->platform, page.files, page.count,
 			       c->arena, &wheels[i], e) < 0)
@@ -451,7 +453,7 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	if (p->archives_count) {
 		AUTO_BUF struct buf text = {0};
 		const char *file;
-		if (fetch_latest(&(struct fetcher){store, &fetch, c->run, c->arena},
+		if (fetch_latest(&(struct fetcher){store, c->fetch, c->run, c->arena},
 				 &(struct fetch_page){p->manifest, NULL, MANIFEST_MAX}, &file,
 				 e) < 0 ||
 		    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
@@ -479,7 +481,6 @@ static int make_lock(const struct locking *l, struct world_lock *ret, struct err
 				 .before = before,
 				 .keyring =
 					 o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
-	struct fetch_options fetch;
 	struct strlist addresses = {0};
 	struct store *store;
 	char asked[65];
@@ -495,9 +496,9 @@ static int make_lock(const struct locking *l, struct world_lock *ret, struct err
 	q.addresses = &addresses;
 	if (add_base(l, &q, e) < 0)
 		return -1;
-	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_open(c, OPEN_NETWORK, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	if (fetch_archive(&(struct fetcher){store, &fetch, c->run, c->arena}, ARCHIVE, p->suite,
+	if (fetch_archive(&(struct fetcher){store, c->fetch, c->run, c->arena}, ARCHIVE, p->suite,
 			  &addresses, e) < 0)
 		return -1;
 	if (lock_make(&q, c->arena, ret, e) < 0)
@@ -526,8 +527,9 @@ static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 	struct locking l = {.c = c};
 	struct world_lock after;
 
-	if (world_platform(c, &l.platform, e) < 0 || cmd_profiles_dir(c, &l.profiles, e) < 0)
+	if (world_platform(c, &l.platform, e) < 0)
 		return -1;
+	l.profiles = c->profiles_dir;
 	if (world_part_load(l.profiles, name, c->arena, &l.part, e) < 0)
 		return -1;
 	if (world_part_check_platform(l.part, l.platform, e) < 0)
@@ -626,8 +628,8 @@ static int world_list(struct cmd_context *c, const char *name, struct err *e)
 	(void)name;
 	if (o->platform && world_platform(c, &l.only, e) < 0)
 		return -1;
-	if (cmd_profiles_dir(c, &l.profiles, e) < 0 ||
-	    world_part_names(l.profiles, c->arena, &parts, e) < 0)
+	l.profiles = c->profiles_dir;
+	if (world_part_names(l.profiles, c->arena, &parts, e) < 0)
 		return -1;
 	for (size_t i = 0; i < parts.count; i++)
 		if (add_row(&l, parts.items[i], e) < 0)

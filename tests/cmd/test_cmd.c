@@ -23,8 +23,8 @@ static void bare_program_prints_the_overview(void **state)
 {
 	(void)state;
 	assert_int_equal(ptbuild(""), 0);
-	for (size_t i = 0; cmd_table[i]; i++)
-		assert_contains(out(), cmd_table[i]->summary);
+	for (size_t i = 0; cmd_table[i].command; i++)
+		assert_contains(out(), cmd_table[i].command->summary);
 	assert_string_equal(err_text(), "");
 }
 
@@ -40,8 +40,8 @@ static void help_option_and_help_command_agree(void **state)
 static void help_of_a_command_lists_every_option(void **state)
 {
 	(void)state;
-	for (size_t i = 0; cmd_table[i]; i++) {
-		const struct command *cmd = cmd_table[i];
+	for (size_t i = 0; cmd_table[i].command; i++) {
+		const struct command *cmd = cmd_table[i].command;
 		assert_int_equal(ptbuild(arena_printf(&ran.arena, "help %s", cmd->name)), 0);
 		assert_contains(out(), arena_printf(&ran.arena, "usage: ptbuild %s", cmd->name));
 		for (const struct arg_def *d = cmd_global_options; d->name; d++)
@@ -71,10 +71,10 @@ static void help_of_an_unknown_command_is_usage(void **state)
 static void help_lines_fit_a_terminal(void **state)
 {
 	(void)state;
-	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_int_equal(
-			ptbuild(arena_printf(&ran.arena, "help %s", i ? cmd_table[i]->name : "")),
-			0);
+	for (size_t i = 0; cmd_table[i].command; i++) {
+		assert_int_equal(ptbuild(arena_printf(&ran.arena, "help %s",
+						      i ? cmd_table[i].command->name : "")),
+				 0);
 		for (const char *p = out(); *p;) {
 			size_t n = strcspn(p, "\n");
 			if (n > 80)
@@ -90,7 +90,7 @@ static void help_is_a_document(void **state)
 	assert_int_equal(ptbuild("help --json"), 0);
 	AUTO_JSON json_t *all = json_out();
 	size_t count = 0;
-	while (cmd_table[count])
+	while (cmd_table[count].command)
 		count++;
 	assert_int_equal(json_array_size(json_object_get(all, "commands")), count);
 	assert_int_equal(ptbuild("help plan --json"), 0);
@@ -103,8 +103,8 @@ static void help_is_a_document(void **state)
 static void every_option_and_command_is_documented(void **state)
 {
 	(void)state;
-	for (size_t i = 0; cmd_table[i]; i++) {
-		const struct command *cmd = cmd_table[i];
+	for (size_t i = 0; cmd_table[i].command; i++) {
+		const struct command *cmd = cmd_table[i].command;
 		assert_non_null(cmd->run);
 		assert_true(strlen(cmd->summary) > 10);
 		for (size_t j = 0; cmd->tables[j]; j++)
@@ -117,10 +117,11 @@ static void every_option_and_command_is_documented(void **state)
 
 static bool is_option(const char *name, size_t len)
 {
-	for (size_t i = 0; cmd_table[i]; i++)
+	for (size_t i = 0; cmd_table[i].command; i++)
 		for (size_t j = 0; j <= CMD_TABLES; j++) {
-			const struct arg_def *table =
-				j < CMD_TABLES ? cmd_table[i]->tables[j] : cmd_global_options;
+			const struct arg_def *table = j < CMD_TABLES
+							      ? cmd_table[i].command->tables[j]
+							      : cmd_global_options;
 			for (const struct arg_def *d = table; d && d->name; d++)
 				if (strlen(d->name) == len && memcmp(d->name, name, len) == 0)
 					return true;
@@ -135,10 +136,10 @@ static void the_reference_is_true(void **state)
 	(void)state;
 	AUTO_FREE char *text = test_read(TEST_SOURCE_DIR "/../docs/reference.md");
 	assert_non_null(text);
-	for (size_t i = 0; cmd_table[i]; i++)
-		if (cmd_table[i] != &command_build)
+	for (size_t i = 0; cmd_table[i].command; i++)
+		if (cmd_table[i].command != &command_build)
 			assert_contains(text, arena_printf(&ran.arena, "| `ptbuild %s",
-							   cmd_table[i]->name));
+							   cmd_table[i].command->name));
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		assert_contains(text, arena_printf(&ran.arena, "`--%s%s%s", d->name,
 						   d->metavar ? " " : "`",
@@ -165,11 +166,12 @@ static bool is_global(const char *name)
 static void only_list_hides_a_global_option(void **state)
 {
 	(void)state;
-	for (size_t i = 0; cmd_table[i]; i++)
-		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
+	for (size_t i = 0; cmd_table[i].command; i++)
+		for (size_t j = 0; cmd_table[i].command->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i].command->tables[j]; d->name;
+			     d++) {
 				bool listed = strcmp(d->name, "version") == 0 ||
-					      (strcmp(cmd_table[i]->name, "list") == 0 &&
+					      (strcmp(cmd_table[i].command->name, "list") == 0 &&
 					       strcmp(d->name, "profiles") == 0);
 				assert_int_equal(is_global(d->name), listed);
 				for (const struct arg_def *g = cmd_global_options; g->name; g++)
@@ -208,11 +210,12 @@ static void man_page_names_everything(void **state)
 	(void)state;
 	assert_int_equal(ptbuild("help --man"), 0);
 	const char *page = arena_strdup(&ran.arena, out());
-	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_contains(page,
-				arena_printf(&ran.arena, ".SS \"ptbuild %s", cmd_table[i]->name));
-		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
+	for (size_t i = 0; cmd_table[i].command; i++) {
+		assert_contains(page, arena_printf(&ran.arena, ".SS \"ptbuild %s",
+						   cmd_table[i].command->name));
+		for (size_t j = 0; cmd_table[i].command->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i].command->tables[j]; d->name;
+			     d++) {
 				AUTO_BUF struct buf name = {0};
 				for (const char *p = d->name; *p; p++)
 					buf_printf(&name, *p == '-' ? "\\-" : "%c", *p);
@@ -235,12 +238,15 @@ static void every_command_and_option_is_offered(void **state)
 {
 	(void)state;
 	const char *commands = offers("''");
-	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_contains(commands, arena_printf(&ran.arena, "\n%s\t%s\n", cmd_table[i]->name,
-						       cmd_table[i]->summary));
-		const char *text = offers(arena_printf(&ran.arena, "%s -", cmd_table[i]->name));
-		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
+	for (size_t i = 0; cmd_table[i].command; i++) {
+		assert_contains(commands,
+				arena_printf(&ran.arena, "\n%s\t%s\n", cmd_table[i].command->name,
+					     cmd_table[i].command->summary));
+		const char *text =
+			offers(arena_printf(&ran.arena, "%s -", cmd_table[i].command->name));
+		for (size_t j = 0; cmd_table[i].command->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i].command->tables[j]; d->name;
+			     d++)
 				assert_contains(text, arena_printf(&ran.arena, "\n--%s\t%s\n",
 								   d->name, d->help));
 		for (const struct arg_def *d = cmd_global_options; d->name; d++)
@@ -258,9 +264,10 @@ static void every_kind_has_names(void **state)
 {
 	(void)state;
 	struct strlist kinds = {0};
-	for (size_t i = 0; cmd_table[i]; i++)
-		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
-			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
+	for (size_t i = 0; cmd_table[i].command; i++)
+		for (size_t j = 0; cmd_table[i].command->tables[j]; j++)
+			for (const struct arg_def *d = cmd_table[i].command->tables[j]; d->name;
+			     d++)
 				if (d->values && *d->values == '<' &&
 				    !strlist_contains(&kinds, d->values))
 					strlist_ref(&kinds, &ran.arena, d->values);
@@ -706,11 +713,46 @@ static void what_is_off_already_is_not_given_up(void **state)
 	assert_contains(out(), "avx2.nojpeg");
 }
 
+/* Before a command runs nothing is created, and no machine is asked. */
+static void test_first_things_change_nothing(void **state)
+{
+	(void)state;
+	for (const struct cmd_row *r = cmd_table; r->command; r++) {
+		assert_int_equal(r->first & ~(unsigned)OPEN_BUILD, 0);
+		assert_ptr_equal(cmd_row_of(r->command), r);
+	}
+}
+
+static void test_open_refuses_what_is_not_declared(void **state)
+{
+	struct err e = {0};
+	struct cmd_globals global = {0};
+	struct cmd_context c = {.command = &command_help,
+				.row = cmd_row_of(&command_help),
+				.arena = &ran.arena,
+				.global = &global};
+	struct store *store;
+
+	(void)state;
+	assert_int_equal(cmd_open(&c, OPEN_TABLES, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_contains(e.msg, "help");
+	assert_null(c.tables);
+	assert_int_equal(cmd_store(&c, &store, ERR_IGNORED), -1);
+	c.command = &command_detect;
+	c.row = cmd_row_of(&command_detect);
+	assert_ok(cmd_open(&c, OPEN_TABLES, &e), &e);
+	assert_non_null(c.tables);
+	assert_int_equal(cmd_open(&c, OPEN_BUILD, ERR_IGNORED), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_names_of_before_are_read_with_a_warning),
 		T(bare_program_prints_the_overview),
+		T(test_first_things_change_nothing),
+		T(test_open_refuses_what_is_not_declared),
 		T(help_option_and_help_command_agree),
 		T(help_of_a_command_lists_every_option),
 		T(help_after_the_command_is_its_help),
