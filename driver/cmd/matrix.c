@@ -229,14 +229,13 @@ static int options_text(struct cmd_context *c, const char **ret, bool *ret_here,
 }
 
 /* Every option of every command reaches the jobs, or is refused by name. */
-static int check_globals(struct cmd_context *c, const char *format, struct err *e)
+static int check_globals(struct cmd_context *c, const struct ci_output *f, struct err *e)
 {
 	const struct matrix_options *o = c->options;
 	const char *own = c->global->cache ? "--cache" : c->global->out ? "--out" : NULL;
-	bool slurm = strcmp(format, "slurm") == 0;
-	bool kubernetes = strcmp(format, "kubernetes") == 0;
+	const enum ci_kind kind = f->kind;
 
-	if (ci_is_service(format) && own) {
+	if (kind == CI_SERVICE && own) {
 		err_set(e, ERR_USAGE,
 			"%s has no effect here: each job has a store and a directory of its own",
 			own);
@@ -245,7 +244,7 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 			"leave it out; --lower-store and --store-url name stores that jobs share");
 	}
 
-	if (slurm && c->global->out) {
+	if (kind == CI_SCRIPT && c->global->out) {
 		err_set(e, ERR_USAGE,
 			"--out has no effect here: wheels go into the directory that the script is "
 			"given");
@@ -253,16 +252,16 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 			e, "leave it out; then 'bash FILE DIR', and the wheels are in DIR/dist");
 	}
 
-	if (kubernetes && !o->image) {
-		err_set(e, ERR_USAGE, "--format kubernetes requires --image");
+	if (kind == CI_VOLUME && !o->image) {
+		err_set(e, ERR_USAGE, "--format %s requires --image", f->name);
 		return err_hint(e, "name an image that has ptbuild, for example --image "
 				   "registry.example/ptbuild:1");
 	}
 
-	if (slurm && o->image)
+	if (kind == CI_SCRIPT && o->image)
 		return err_set(e, ERR_USAGE,
 			       "--image has no effect here: jobs run on the nodes themselves");
-	if (o->shards > 1 && ci_is_service(format) && !o->remote) {
+	if (o->shards > 1 && kind == CI_SERVICE && !o->remote) {
 		err_set(e, ERR_USAGE,
 			"--shards needs a server here: jobs of this service cannot add to one "
 			"cache");
@@ -281,6 +280,26 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	return o->remote ? ccache_remote_check(o->remote, e) : 0;
 }
 
+static int write_plan(struct cmd_context *c, const struct ci_output *f, const struct ci_plan *p,
+		      struct err *e)
+{
+	AUTO_BUF struct buf script = {0};
+
+	if (f->script)
+		return f->script(p, &script, e) < 0
+			       ? -1
+			       : fs_write_all(STDOUT_FILENO, buf_cstr(&script), script.len,
+					      "standard output", e);
+	if (!f->document) {
+		json_t *table = ci_json(p);
+		json_object_set_new(table, "-waves", waves_json(p));
+		return cmd_show(c, table, table_rows, e);
+	}
+
+	AUTO_JSON json_t *doc = f->document(p);
+	return json_print(doc, e);
+}
+
 static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct matrix_options *o = arena_alloc(c->arena, sizeof(*o));
@@ -294,9 +313,8 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	*o = *(const struct matrix_options *)c->options;
 	c->options = o;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
-	const bool kubernetes = strcmp(format, "kubernetes") == 0;
-	const bool is_json = strcmp(format, "json") == 0 || kubernetes || ci_is_service(format);
-	if (c->global->json && !is_json) {
+	const struct ci_output *f = ci_output(format);
+	if (c->global->json && !(f && f->document)) {
 		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
 		return err_hint(e, "leave --format out: --json alone has the same as data");
 	}
@@ -305,7 +323,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return args->count
 			       ? err_set(e, ERR_USAGE, "--status needs a directory and no names")
 			       : matrix_status(c, o->status, format, e);
-	if (strcmp(format, "html") == 0)
+	if (!f)
 		return err_set(e, ERR_USAGE,
 			       "--format html shows a run: it goes with --status DIR");
 	if (o->base.select.extensions.count) {
@@ -314,7 +332,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return err_hint(e, "let a job call 'ptbuild bundle' with a file that names it");
 	}
 
-	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0)
+	if (check_globals(c, f, e) < 0 || take_words(c, args, o, &words, e) < 0)
 		return -1;
 	if (choose(c, &words, &choices, &count, e) < 0)
 		return -1;
@@ -331,48 +349,33 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		.out = c->global->out,
 		.sandboxed = cmd_sandbox(c) != SANDBOX_NONE,
 		.whole_proc = !strlist_contains(&c->global->without_protections, "processes")};
-	if (kubernetes) { /* on the volume that all jobs share */
+	if (f->kind == CI_VOLUME) {
 		p.store = p.store ? p.store : "/shared/store";
 		p.out = p.out ? p.out : "/shared/dist";
 	}
 
+	const struct ci_request q = {format, t, own, choices, count};
+	const bool service = f->kind == CI_SERVICE;
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
-	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0 ||
-	    matrix_cost(c, &p, ci_is_service(format) ? format : "slurm",
-			o->base.select.plan.torch != NULL, e) < 0)
+	    ci_plan_make(&q, c->arena, &p, e) < 0 ||
+	    matrix_cost(c, &p, service ? format : "slurm", o->base.select.plan.torch != NULL, e) <
+		    0)
 		return -1;
-	if (ci_is_service(format))
+	if (service)
 		matrix_warn(c, &p, format);
-	for (size_t i = 0; kubernetes && i < p.count; i++)
-		if (!ci_kubernetes_runs(&p.jobs[i]))
+	for (size_t i = 0; f->runs && i < p.count; i++)
+		if (!f->runs(&p.jobs[i]))
 			log_warn(c->run->log, "%s is left out: Kubernetes has no nodes for %s",
 				 p.jobs[i].id, p.jobs[i].platform);
 	const char *root = c->global->root;
 	const bool other_root = root && strncmp(root, "world:", 6) != 0;
 	const bool no_world = cmd_sandbox(c) == SANDBOX_NONE || other_root;
-	const bool needs_toolkit = p.has_cuda && !p.image && ci_is_service(format);
+	const bool needs_toolkit = p.has_cuda && !p.image && service;
 	if (needs_toolkit && no_world)
 		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need "
 				      "--image with an image "
 				      "that has it");
-	if (strcmp(format, "table") == 0) {
-		json_t *table = ci_json(&p);
-		json_object_set_new(table, "-waves", waves_json(&p));
-		return cmd_show(c, table, table_rows, e);
-	}
-
-	if (strcmp(format, "slurm") == 0) {
-		AUTO_BUF struct buf out = {0};
-		return ci_slurm(&p, &out, e) < 0 ? -1
-						 : fs_write_all(STDOUT_FILENO, buf_cstr(&out),
-								out.len, "standard output", e);
-	}
-
-	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(&p)
-				: strcmp(format, "gitlab") == 0 ? ci_gitlab(&p)
-				: kubernetes                    ? ci_kubernetes(&p)
-								: ci_json(&p);
-	return json_print(doc, e);
+	return write_plan(c, f, &p, e);
 }
 
 #define CI(field) ARG_STRING, offsetof(struct matrix_options, field)

@@ -103,15 +103,11 @@ static int by_sharing(const void *a, const void *b)
 	return order ? order : strcmp(x->id, y->id);
 }
 
-bool ci_is_service(const char *format)
-{
-	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
-}
-
 /* Labels are options of sbatch in a script for Slurm, and only there. */
 static int check_labels(const struct ci_runner_row *r, const char *format, struct err *e)
 {
-	const bool slurm = strcmp(format, "slurm") == 0, services = ci_is_service(format);
+	const enum ci_kind kind = ci_output(format)->kind;
+	const bool slurm = kind == CI_SCRIPT, services = kind == CI_SERVICE;
 
 	for (unsigned i = 0; (slurm || services) && i < r->labels_count; i++) {
 		const char *label = r->labels[i];
@@ -139,28 +135,27 @@ static int check_labels(const struct ci_runner_row *r, const char *format, struc
 	return 0;
 }
 
-static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t,
-		      const struct ci_tables *own, struct err *e)
+static int set_runner(struct ci_job *j, const struct ci_request *q, struct err *e)
 {
 	const char *variant = j->variants.items[0];
 
-	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
+	j->runner = ci_runner(q->own ? q->own : q->tables, q->format, j->platform, variant);
 	if (j->runner)
-		return check_labels(j->runner, format, e);
+		return check_labels(j->runner, q->format, e);
 	err_set(e, ERR_CONFIG, "no row of the runner map matches '%s' (%s)", variant, j->platform);
 	return err_hint(e, "add a row to it: {match: \"%s\", labels: [...]}", variant);
 }
 
-static int set_collector(struct ci_plan *p, const char *format, const struct ci_tables *own,
-			 struct err *e)
+static int set_collector(struct ci_plan *p, const struct ci_request *q, struct err *e)
 {
+	const struct ci_tables *map = q->own ? q->own : q->tables;
 	const struct ci_job *last = p->count ? &p->jobs[p->count - 1] : NULL;
 
 	if (!last)
 		return 0;
-	p->collector = ci_runner(own ? own : p->tables, format, last->platform, CI_COLLECT);
+	p->collector = ci_runner(map, q->format, last->platform, CI_COLLECT);
 	p->collector = p->collector ? p->collector : last->runner;
-	return check_labels(p->collector, format, e);
+	return check_labels(p->collector, q->format, e);
 }
 
 /* One job becomes its shards and the last, which alone builds what is built against the torch. */
@@ -305,34 +300,33 @@ static void name_job(struct ci_plan *p, size_t at, uint64_t *marks, bool places,
 	j->command = shell_line(j->argv.items, j->argv.count, a);
 }
 
-int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
-		 const struct ci_choice *choices, size_t count, struct arena *a,
-		 struct ci_plan *ret, struct err *e)
+int ci_plan_make(const struct ci_request *q, struct arena *a, struct ci_plan *ret, struct err *e)
 {
+	const bool script = ci_output(q->format)->kind == CI_SCRIPT;
 	struct ci_plan p = *ret;
 
-	p.tables = t;
-	p.jobs = arena_array(a, count, sizeof(*p.jobs));
-	const struct known_jobs known = {arena_array(a, count, sizeof(*known.profiles)),
-					 arena_array(a, count, sizeof(*known.marks))};
+	p.tables = q->tables;
+	p.jobs = arena_array(a, q->count, sizeof(*p.jobs));
+	const struct known_jobs known = {arena_array(a, q->count, sizeof(*known.profiles)),
+					 arena_array(a, q->count, sizeof(*known.marks))};
 	for (size_t k = 0; k < TABLES_PACKAGES; k++)
-		for (size_t i = 0; i < count; i++)
-			if (strcmp(choices[i].variant.package, tables_packages[k]) == 0)
-				add_choice(&p, &choices[i], &known, a);
+		for (size_t i = 0; i < q->count; i++)
+			if (strcmp(q->choices[i].variant.package, tables_packages[k]) == 0)
+				add_choice(&p, &q->choices[i], &known, a);
 	set_waves(&p);
 	if (p.shards > 1)
 		share_out(&p, a);
 	uint64_t *marks = arena_array(a, p.count, sizeof(*marks));
 	for (size_t i = 0; i < p.count; i++) {
-		name_job(&p, i, marks, strcmp(format, "slurm") != 0, a);
-		if (set_runner(&p.jobs[i], format, t, own, e) < 0)
+		name_job(&p, i, marks, !script, a);
+		if (set_runner(&p.jobs[i], q, e) < 0)
 			return -1;
 	}
 
 	for (size_t i = 0; i < p.count; i++)
 		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
 	array_sort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
-	if (strcmp(format, "slurm") == 0 && set_collector(&p, format, own, e) < 0)
+	if (script && set_collector(&p, q, e) < 0)
 		return -1;
 	*ret = p;
 	return 0;

@@ -63,8 +63,6 @@ int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **
 /* ci_format: NULL for a format without limits. ci_action: "NAME@COMMIT"; NULL without a row. */
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format);
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a);
-/* ci_is_service: GitHub or GitLab. */
-bool ci_is_service(const char *format);
 struct ci_limits {
 	unsigned minutes, cpus;
 	uint64_t disk;   /* bytes; 0: not known */
@@ -151,12 +149,40 @@ struct ci_plan {
 	const struct ci_runner_row *collector;
 };
 
+/* How jobs run, of which the form of a plan makes documents. */
+enum ci_kind {
+	CI_DATA,    /* nothing runs them: for people, or another program */
+	CI_SERVICE, /* each on a runner, with a store of its own; caches are the service's */
+	CI_SCRIPT,  /* a script submits them, whose labels are options of sbatch */
+	CI_VOLUME,  /* containers of an image, on a volume that all share */
+};
+
+/* A form in which a plan is written: a row of ci_outputs.c. */
+struct ci_output {
+	const char *name; /* of --format */
+	enum ci_kind kind;
+	json_t *(*document)(const struct ci_plan *p); /* new reference; NULL: it is not JSON */
+	int (*script)(const struct ci_plan *p, struct buf *out, struct err *e); /* NULL: none */
+	/* whether anything there runs the job; others are left out; NULL: all run */
+	bool (*runs)(const struct ci_job *j);
+};
+
+/* ci_output: NULL for any other word. ci_is_service: whether it is one of a CI service. */
+const struct ci_output *ci_output(const char *format);
+bool ci_is_service(const char *format);
+
+struct ci_request {
+	const char *format; /* of ci_output */
+	const struct ci_tables *tables;
+	const struct ci_tables *own; /* the user's map; NULL without one */
+	const struct ci_choice *choices;
+	size_t count;
+};
+
 /* ci_plan_make: the jobs of these variants, by wave and then by what they share; the caller sets
- * name and options of `ret`. `own` is the user's map, NULL without one. ERR_CONFIG when no row of
- * the map matches. */
-int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
-		 const struct ci_choice *choices, size_t count, struct arena *a,
-		 struct ci_plan *ret, struct err *e) MUST_CHECK;
+ * name and options of `ret`. ERR_CONFIG when no row of the map matches. */
+int ci_plan_make(const struct ci_request *q, struct arena *a, struct ci_plan *ret,
+		 struct err *e) MUST_CHECK;
 
 /* The store of a job, below its working directory. The service keeps the compiler cache of it
  * between jobs, and the file that makes it a store. Caches are files named by their contents, so

@@ -47,7 +47,9 @@ static struct ci_plan shared_plan(const char *const *names, size_t count, unsign
 
 	for (size_t i = 0; i < count; i++)
 		all[i] = choice(names[i], a);
-	assert_ok(ci_plan_make("github", rows, NULL, all, count, a, &p, &e), &e);
+	const struct ci_request q = {
+		.format = "github", .tables = rows, .choices = all, .count = count};
+	assert_ok(ci_plan_make(&q, a, &p, &e), &e);
 	return p;
 }
 
@@ -322,6 +324,32 @@ static void nothing_gives_an_empty_plan(void **state)
 	assert_int_equal(json_array_size(json_object_get(doc, "jobs")), 0);
 }
 
+static void test_forms_are_rows_of_one_table(void **state)
+{
+	static const struct {
+		const char *name;
+		enum ci_kind kind;
+		bool document, script;
+	} forms[] = {
+		{"table", CI_DATA, false, false},       {"json", CI_DATA, true, false},
+		{"github", CI_SERVICE, true, false},    {"gitlab", CI_SERVICE, true, false},
+		{"kubernetes", CI_VOLUME, true, false}, {"slurm", CI_SCRIPT, false, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		const struct ci_output *o = ci_output(forms[i].name);
+		assert_non_null(o);
+		assert_int_equal(o->kind, forms[i].kind);
+		assert_int_equal(o->document != NULL, forms[i].document);
+		assert_int_equal(o->script != NULL, forms[i].script);
+		assert_int_equal(ci_is_service(forms[i].name), o->kind == CI_SERVICE);
+	}
+
+	assert_null(ci_output("html"));
+	assert_false(ci_is_service("html"));
+}
+
 static void limits_and_runners_come_from_the_table(void **state)
 {
 	(void)state;
@@ -426,6 +454,7 @@ int main(void)
 		cmocka_unit_test(test_kubernetes_security_follows_the_sandbox),
 		cmocka_unit_test(test_kubernetes_labels_are_a_queue_and_nodes),
 		cmocka_unit_test(nothing_gives_an_empty_plan),
+		cmocka_unit_test(test_forms_are_rows_of_one_table),
 		cmocka_unit_test(limits_and_runners_come_from_the_table),
 		cmocka_unit_test(test_limits_are_of_runner_machine_or_format),
 		cmocka_unit_test(test_larger_machine_is_smallest_that_fits),
