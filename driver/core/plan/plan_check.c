@@ -60,9 +60,12 @@ static int check_source(const struct plan_context *c, const char *file, const ch
 }
 
 /* The package with the archives that the user names: their digests, and the place of a file. */
-static int take_sources(struct plan_context *c, struct err *e)
+int need_sources(struct plan_context *c, struct err *e)
 {
 	const struct kvlist *given = &c->request->options.sources;
+
+	if (!given->count)
+		return 0;
 	struct package_row *p = arena_alloc(c->arena, sizeof(*p));
 	struct source_row *sources =
 		arena_array(c->arena, c->package->sources_count, sizeof(*sources));
@@ -111,49 +114,50 @@ int plan_unproven(const struct plan *p, struct err *e)
 	return 0;
 }
 
-static int check_release(struct plan_context *c, struct err *e)
+int need_release(struct plan_context *c, struct err *e)
 {
-	const struct variant *v = &c->variant;
+	return tables_need_release(c->tables, c->request->release, &c->release, e);
+}
 
-	if (tables_need_release(c->tables, c->request->release, &c->release, e) < 0)
-		return -1;
-	c->package = tables_package(c->release, v->package);
-	if (!c->package) {
-		err_set(e, ERR_POLICY, "release '%s' has no %s", c->release->name, v->package);
-		const char *others = plan_releases_with(c, NULL, NULL);
-		return err_hint(e, "%s%s",
-				*others ? "releases that have it: "
-					: "no release in the tables has it",
-				others);
-	}
+int need_package(struct plan_context *c, struct err *e)
+{
+	const char *package = c->variant.package;
 
-	if (c->request->options.sources.count && take_sources(c, e) < 0)
-		return -1;
-	if (strings_contain(c->release->pythons, c->release->pythons_count, v->python))
+	c->package = tables_package(c->release, package);
+	if (c->package)
 		return 0;
-	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name,
-		v->python);
-	const char *others = plan_releases_with(c, v->python, NULL);
-	const struct strlist own = {.items = c->release->pythons,
-				    .count = c->release->pythons_count};
-	return err_hint(e, "it builds for %s%s%s", strlist_join(&own, c->arena, " "),
-			*others ? arena_printf(c->arena, "; Python %s is in release ", v->python)
-				: "",
+	err_set(e, ERR_POLICY, "release '%s' has no %s", c->release->name, package);
+	const char *others = plan_releases_with(c, NULL, NULL);
+	return err_hint(e, "%s%s",
+			*others ? "releases that have it: " : "no release in the tables has it",
 			others);
 }
 
-static int check_platform(struct plan_context *c, struct err *e)
+int need_python(struct plan_context *c, struct err *e)
+{
+	const char *python = c->variant.python;
+
+	if (strings_contain(c->release->pythons, c->release->pythons_count, python))
+		return 0;
+	err_set(e, ERR_POLICY, "release '%s' does not build for Python %s", c->release->name,
+		python);
+	const char *others = plan_releases_with(c, python, NULL);
+	const struct strlist own = {.items = c->release->pythons,
+				    .count = c->release->pythons_count};
+	return err_hint(e, "it builds for %s%s%s", strlist_join(&own, c->arena, " "),
+			*others ? arena_printf(c->arena, "; Python %s is in release ", python) : "",
+			others);
+}
+
+int need_platform(struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
 
-	if (p->isa && strcmp(p->isa->platform, p->platform) != 0) {
-		err_set(e, ERR_POLICY, "isa '%s' is of %s, the profile '%s' of %s", p->isa->name,
-			p->isa->platform, p->name, p->platform);
-		return err_hint(e, "choose an instruction set of %s ('ptbuild list --isas')",
-				p->platform);
-	}
-
-	return 0;
+	if (!p->isa || strcmp(p->isa->platform, p->platform) == 0)
+		return 0;
+	err_set(e, ERR_POLICY, "isa '%s' is of %s, the profile '%s' of %s", p->isa->name,
+		p->isa->platform, p->name, p->platform);
+	return err_hint(e, "choose an instruction set of %s ('ptbuild list --isas')", p->platform);
 }
 
 /* The BLAS rows are in order of preference: the first of a platform is its default. */
@@ -213,7 +217,7 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 
 /* A root's GCC that is too old for the instruction set. Another
  * compiler that nvcc asks for is newer than any of these. */
-static int check_compiler(struct plan_context *c, struct err *e)
+int need_compiler(struct plan_context *c, struct err *e)
 {
 	const struct isa_row *isa = c->variant.profile.isa;
 	const struct tool *gcc =
@@ -227,56 +231,70 @@ static int check_compiler(struct plan_context *c, struct err *e)
 			isa->gcc_min);
 }
 
-static int check_blas(struct plan_context *c, struct err *e)
+int need_known_blas(struct plan_context *c, struct err *e)
+{
+	const char *asked = c->request->options.blas;
+	return asked && !tables_blas(c->tables, asked) ? unknown_blas(c, asked, e) : 0;
+}
+
+int need_blas(struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
-	const char *asked = c->request->options.blas;
 
-	if (asked && !tables_blas(c->tables, asked))
-		return unknown_blas(c, asked, e);
-	if (!has_blas(c->request))
-		return 0;
 	c->blas = choose_blas(c->tables, c->request);
-	c->blas_origin = asked ? SETTING_COMMAND_LINE : p->blas ? p->file : NULL;
-	if (!c->blas) {
-		err_set(e, ERR_CONFIG, "no BLAS for %s", p->platform);
-		return err_hint(e, "add a row with that platform to blas.yaml");
-	}
-
-	if (strings_contain(c->blas->platforms, c->blas->platforms_count, p->platform))
+	c->blas_origin = c->request->options.blas ? SETTING_COMMAND_LINE : p->blas ? p->file : NULL;
+	if (c->blas)
 		return 0;
-	const struct blas_row *best = default_blas(c->tables, p->platform);
-	err_set(e, ERR_POLICY, "blas '%s' does not exist on %s", c->blas->name, p->platform);
+	err_set(e, ERR_CONFIG, "no BLAS for %s", p->platform);
+	return err_hint(e, "add a row with that platform to blas.yaml");
+}
+
+int need_blas_platform(struct plan_context *c, struct err *e)
+{
+	const char *platform = c->variant.profile.platform;
+
+	if (strings_contain(c->blas->platforms, c->blas->platforms_count, platform))
+		return 0;
+	const struct blas_row *best = default_blas(c->tables, platform);
+	err_set(e, ERR_POLICY, "blas '%s' does not exist on %s", c->blas->name, platform);
 	return err_hint(e, "use %s", best ? best->name : "another platform");
 }
 
-/* What an extension says of itself. */
-static int check_extension(struct plan_context *c, struct err *e)
+int need_gpu_profile(struct plan_context *c, struct err *e)
+{
+	const struct package_row *p = c->package;
+
+	if (!p->cuda_only || c->variant.profile.gpu == GPU_CUDA)
+		return 0;
+	err_set(e, ERR_POLICY, "%s has GPU code alone, and profile '%s' has no CUDA", p->name,
+		c->variant.profile.name);
+	return err_hint(e, "use a profile with GPU targets, such as sm90-avx2");
+}
+
+int need_extension_torch(struct plan_context *c, struct err *e)
 {
 	const struct package_row *p = c->package;
 	const char *torch = c->request->torch_version;
 	bool in = false;
 
-	if (!p->name)
-		return 0;
-	if (p->cuda_only && c->variant.profile.gpu != GPU_CUDA) {
-		err_set(e, ERR_POLICY, "%s has GPU code alone, and profile '%s' has no CUDA",
-			p->name, c->variant.profile.name);
-		return err_hint(e, "use a profile with GPU targets, such as sm90-avx2");
-	}
-
 	if (!torch || !*torch)
 		torch = c->release->base;
 	if (version_in(torch, p->torch, &in, e) < 0)
 		return err_wrap(e, "%s: what it requires of torch", p->name);
-	if (!in) {
-		err_set(e, ERR_POLICY, "%s %s requires torch%s, not torch %s", p->name, p->version,
-			p->torch, torch);
-		return err_hint(e,
-				"name another torch with --torch or --release, or take another "
-				"version of %s",
-				p->name);
-	}
+	if (in)
+		return 0;
+	err_set(e, ERR_POLICY, "%s %s requires torch%s, not torch %s", p->name, p->version,
+		p->torch, torch);
+	return err_hint(e,
+			"name another torch with --torch or --release, or take another version of "
+			"%s",
+			p->name);
+}
+
+int need_extension_python(struct plan_context *c, struct err *e)
+{
+	const struct package_row *p = c->package;
+	bool in = false;
 
 	if (version_in(c->variant.python, p->python, &in, e) < 0)
 		return err_wrap(e, "%s: what it requires of Python", p->name);
@@ -314,14 +332,13 @@ static const struct release_row *release_of_torch(const struct plan_context *c, 
 
 /* torchvision and torchaudio are for the torch of
  * their release, or for what their stable ABI takes. */
-static int check_companion(struct plan_context *c, struct err *e)
+int need_companion_torch(struct plan_context *c, struct err *e)
 {
 	const struct package_row *p = c->package;
 	const char *torch = c->request->torch_version;
 	bool in = false;
 
-	if (p->name || package_is_torch(c->variant.package) || !torch || !*torch ||
-	    same_line(torch, c->release->base))
+	if (!torch || !*torch || same_line(torch, c->release->base))
 		return 0;
 	if (*p->torch && version_in(torch, p->torch, &in, e) < 0)
 		return err_wrap(e, "%s: what it takes of torch", c->variant.package);
@@ -334,17 +351,4 @@ static int check_companion(struct plan_context *c, struct err *e)
 				c->variant.package,
 				tables_package(other, c->variant.package)->version, other->name)
 		     : err_hint(e, "leave --torch out, or give it a torch %s", c->release->base);
-}
-
-int plan_check(struct plan_context *c, struct err *e)
-{
-	static int (*const checks[])(struct plan_context * c, struct err * e) = {
-		check_release, check_platform,  check_compiler,  plan_check_cuda,
-		check_blas,    check_extension, check_companion,
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](c, e) < 0)
-			return -1;
-	return 0;
 }

@@ -275,7 +275,7 @@ static void default_toolkit(struct plan_context *c)
 			     working, first, target_name(first_refused(p, first), c->arena));
 }
 
-static int check_release_toolkit(const struct plan_context *c, struct err *e)
+int need_release_toolkit(struct plan_context *c, struct err *e)
 {
 	const struct strlist own = {.items = c->release->toolkits,
 				    .count = c->release->toolkits_count};
@@ -303,25 +303,21 @@ static const struct gpu_row *older_of(const struct tables *t, const struct gpu_r
 	return older;
 }
 
-/* What torch.utils.cpp_extension does not build for. */
-static int check_extension(const struct plan_context *c, const struct gpu_target *t, struct err *e)
+static int refuse_gone(const struct plan_context *c, const struct gpu_row *row, struct err *e)
+{
+	err_set(e, ERR_POLICY,
+		"%s cannot be built for 'sm%s': torch's extension builder has no %s from %s on",
+		c->variant.package, row->sm, row->capability, row->extensions_until);
+	return *row->note ? err_hint(e, "%s", row->note)
+			  : err_hint(e, "use a release before %s", row->extensions_until);
+}
+
+static int refuse_extension(const struct plan_context *c, const struct gpu_target *t, struct err *e)
 {
 	const struct gpu_row *row = t->row;
-	const char *package = c->variant.package;
 
-	if (is_gone(row, c->release, package)) {
-		err_set(e, ERR_POLICY,
-			"%s cannot be built for 'sm%s': torch's extension builder has no %s from "
-			"%s on",
-			package, row->sm, row->capability, row->extensions_until);
-		return *row->note ? err_hint(e, "%s", row->note)
-				  : err_hint(e, "use a release before %s", row->extensions_until);
-	}
-
-	if (!is_no_extension(t, c->release, package))
-		return 0;
-	err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder %s", package,
-		target_name(t, c->arena),
+	err_set(e, ERR_POLICY, "%s cannot be built for '%s': torch's extension builder %s",
+		c->variant.package, target_name(t, c->arena),
 		row->no_extensions ? arena_printf(c->arena, "does not know %s", row->capability)
 				   : "knows no family targets");
 	const struct gpu_row *older = row->no_extensions ? older_of(c->tables, row) : NULL;
@@ -332,93 +328,114 @@ static int check_extension(const struct plan_context *c, const struct gpu_target
 		       : err_hint(e, "use sm%s, or sm%sa for exactly this GPU", row->sm, row->sm);
 }
 
+/* What torch.utils.cpp_extension does not build for. */
+int need_extension_targets(struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_target *t = &p->targets[i];
+		if (is_gone(t->row, c->release, c->variant.package))
+			return refuse_gone(c, t->row, e);
+		if (is_no_extension(t, c->release, c->variant.package))
+			return refuse_extension(c, t, e);
+	}
+
+	return 0;
+}
+
 /* The toolkit may be JetPack's own: the root's is, or the root was not asked yet. */
 static bool may_be_tegra(const struct plan_context *c)
 {
 	return c->request->toolkits ? !c->probed || c->probed->tegra : c->request->own_root;
 }
 
-static int refuse_tegra(const struct plan_context *c, const struct gpu_target *t, struct err *e)
+int need_no_cuda(struct plan_context *c, struct err *e)
 {
+	if (!c->variant.cuda)
+		return 0;
+	err_set(e, ERR_CONFIG, "CUDA %s for '%s', which has no NVIDIA GPU", c->variant.cuda,
+		c->variant.profile.name);
+	return err_hint(e, "leave the toolkit out, or choose a profile such as sm90-avx512");
+}
+
+int need_toolkits(struct plan_context *c, struct err *e)
+{
+	if (c->variant.cuda)
+		return 0;
+	if (!c->release->toolkits_count) {
+		err_set(e, ERR_POLICY, "release '%s' builds without CUDA only", c->release->name);
+		return hint_working(c, e);
+	}
+
+	default_toolkit(c);
+	return 0;
+}
+
+int need_known_toolkit(struct plan_context *c, struct err *e)
+{
+	if (tables_need_toolkit(c->tables, c->variant.cuda, &c->toolkit, e) < 0)
+		return -1;
+	c->variant.cuda = c->toolkit->version;
+	c->probed =
+		c->request->toolkits ? toolkit_find(c->request->toolkits, c->variant.cuda) : NULL;
+	return 0;
+}
+
+int need_nvcc_targets(struct plan_context *c, struct err *e)
+{
+	const struct gpu_target *t = first_unknown(&c->variant.profile, c->variant.cuda);
+
+	if (!t)
+		return 0;
+	err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target",
+		variant_toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena),
+		c->variant.cuda);
+	return hint_working(c, e);
+}
+
+int need_torch_targets(struct plan_context *c, struct err *e)
+{
+	const struct profile *p = &c->variant.profile;
+
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_target *t = &p->targets[i];
+		const char *min = first_torch(t);
+		if (!*min || version_cmp(c->release->base, min) >= 0)
+			continue;
+		err_set(e, ERR_POLICY, "release '%s' does not know %s: PyTorch has it from %s",
+			c->release->name, target_name(t, c->arena), min);
+		return hint_working(c, e);
+	}
+
+	return 0;
+}
+
+int need_targets_together(struct plan_context *c, struct err *e)
+{
+	const struct gpu_row *other, *row = excluding(&c->variant.profile, &other);
+
+	if (!row)
+		return 0;
+	err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together", other->sm,
+		row->sm);
+	return err_hint(e, "leave sm%s out, code for sm%s runs on it; or build two variants",
+			row->sm, other->sm);
+}
+
+int need_sbsa_targets(struct plan_context *c, struct err *e)
+{
+	const struct gpu_target *t =
+		may_be_tegra(c) ? NULL : first_tegra(&c->variant.profile, c->variant.cuda);
+
+	if (!t)
+		return 0;
 	err_set(e, ERR_POLICY,
 		"%s has no code for %s: toolkits for Arm servers (SBSA) make it from CUDA %s on, "
 		"JetPack 7",
 		variant_toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena),
 		t->row->sbsa);
 	return hint_working(c, e);
-}
-
-/* What the tables say of the targets: of nvcc of
- * this version, of the release, and of the package. */
-static int check_table_targets(const struct plan_context *c, struct err *e)
-{
-	const struct profile *p = &c->variant.profile;
-	const struct gpu_target *t = first_unknown(p, c->variant.cuda);
-
-	if (t) {
-		err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target",
-			variant_toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena),
-			c->variant.cuda);
-		return hint_working(c, e);
-	}
-
-	if (check_release_toolkit(c, e) < 0)
-		return -1;
-	for (unsigned i = 0; i < p->targets_count; i++) {
-		const char *min = first_torch(t = &p->targets[i]);
-		if (*min && version_cmp(c->release->base, min) < 0) {
-			err_set(e, ERR_POLICY,
-				"release '%s' does not know %s: PyTorch has it from %s",
-				c->release->name, target_name(t, c->arena), min);
-			return hint_working(c, e);
-		}
-	}
-
-	const struct gpu_row *other, *row = excluding(p, &other);
-	if (row) {
-		err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together",
-			other->sm, row->sm);
-		return err_hint(e,
-				"leave sm%s out, code for sm%s runs on it; or build two variants",
-				row->sm, other->sm);
-	}
-
-	for (unsigned i = 0; i < p->targets_count; i++)
-		if (check_extension(c, &p->targets[i], e) < 0)
-			return -1;
-	t = may_be_tegra(c) ? NULL : first_tegra(p, c->variant.cuda);
-	return t ? refuse_tegra(c, t, e) : 0;
-}
-
-int plan_check_cuda(struct plan_context *c, struct err *e)
-{
-	const struct profile *p = &c->variant.profile;
-
-	if (p->gpu != GPU_CUDA) {
-		if (!c->variant.cuda)
-			return 0;
-		err_set(e, ERR_CONFIG, "CUDA %s for '%s', which has no NVIDIA GPU", c->variant.cuda,
-			p->name);
-		return err_hint(e,
-				"leave the toolkit out, or choose a profile such as sm90-avx512");
-	}
-
-	if (!c->variant.cuda) {
-		if (!c->release->toolkits_count) {
-			err_set(e, ERR_POLICY, "release '%s' builds without CUDA only",
-				c->release->name);
-			return hint_working(c, e);
-		}
-
-		default_toolkit(c);
-	}
-
-	if (tables_need_toolkit(c->tables, c->variant.cuda, &c->toolkit, e) < 0)
-		return -1;
-	c->variant.cuda = c->toolkit->version;
-	c->probed =
-		c->request->toolkits ? toolkit_find(c->request->toolkits, c->variant.cuda) : NULL;
-	return check_table_targets(c, e);
 }
 
 /* The label, the toolkit and the proof of the wheel

@@ -21,9 +21,13 @@ struct plan_context {
 /* plan_check: fills release, package, toolkit, blas and variant from the fields that are set, and
  * refuses what cannot work (errors of plan_resolve). */
 int plan_check(struct plan_context *c, struct err *e) MUST_CHECK;
-/* plan_check_cuda: chooses the toolkit, and checks by the tables that its nvcc, the release and
- * PyTorch support every target. */
-int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
+/* The checks of the rows of plan_needs.c; a row may use what earlier ones filled. */
+typedef int plan_rule(struct plan_context *c, struct err *e);
+plan_rule need_release, need_package, need_sources, need_python, need_platform, need_compiler;
+plan_rule need_no_cuda, need_toolkits, need_known_toolkit, need_nvcc_targets, need_release_toolkit,
+	need_torch_targets, need_targets_together, need_extension_targets, need_sbsa_targets;
+plan_rule need_known_blas, need_blas, need_blas_platform;
+plan_rule need_gpu_profile, need_extension_torch, need_extension_python, need_companion_torch;
 /* plan_check_gpu_options: checks that the user's settings are for the profile's kind of GPU: the
  * label, the toolkit and the verification of the wheel follow the profile. */
 int plan_check_gpu_options(const struct plan_context *c, const struct buildenv *env,
