@@ -302,9 +302,12 @@ static int resolve(struct bundle *s, const bool *off, struct err *e)
 	}
 
 	const char *torch = o->base.base.select.plan.torch;
-	if (torch && s->file.torch == BUNDLE_WHEEL &&
-	    torch_fits_gpus(torch, plans[chosen.count - 1], own.arena, e) < 0)
-		return -1;
+	if (torch && s->file.torch == BUNDLE_WHEEL) {
+		const struct torch_asked q = {.plan = plans[chosen.count - 1], .wheel = torch};
+		if (torch_fits(&q, TORCH_GPUS, own.arena, e) < 0)
+			return -1;
+	}
+
 	s->group = groups[0];
 	s->items = arena_array(s->c->arena, s->file.count + TABLES_PACKAGES, sizeof(*s->items));
 	s->count = 0;

@@ -378,8 +378,9 @@ int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool
 		if (cmd_needs_request(c, s->release, p, &q, e) < 0)
 			return -1;
 		const char *torch = cmd_selected(c)->plan.torch;
+		const struct torch_asked asked = {.plan = p, .wheel = torch};
 		if (q.not_made && torch && fs_is_file(TRUSTED, torch) &&
-		    torch_fits_gpus(torch, p, c->arena, e) < 0)
+		    torch_fits(&asked, TORCH_GPUS, c->arena, e) < 0)
 			return -1;
 		/* What is there already is looked at by the
 		 * build, if the store has not got the wheel. */

@@ -86,11 +86,16 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 	    find_torch(c, s, probed, &torch, e) < 0 ||
 	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
 		return -1;
-	const char *glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
-	if (torch.official &&
-	    torch_fits_cuda(torch.official->file, torch.official->cuda, *ret, c->arena, e) < 0)
-		return -1;
-	return torch.wheel ? torch_fits(torch.wheel, *ret, glibc, c->arena, e) : 0;
+	struct torch_asked q = {.plan = *ret, .wheel = torch.wheel};
+	q.glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
+	if (torch.official) {
+		const struct torch_asked official = {
+			.plan = *ret, .wheel = torch.official->file, .cuda = torch.official->cuda};
+		if (torch_fits(&official, TORCH_CUDA, c->arena, e) < 0)
+			return -1;
+	}
+
+	return q.wheel ? torch_fits(&q, TORCH_WHEEL, c->arena, e) : 0;
 }
 
 /* Sets o->plan and o->lack. Without a root no tool is run: a plan can be made on any machine. */

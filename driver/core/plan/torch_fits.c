@@ -48,11 +48,11 @@ int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err 
 	return 0;
 }
 
-static int check_tags(const char *wheel, const struct plan *p, const char *glibc, struct arena *a,
-		      struct err *e)
+static int check_tags(const struct torch_asked *q, struct arena *a, struct err *e)
 {
+	const struct plan *p = q->plan;
 	struct wheel_name n;
-	const char *file = path_base(wheel);
+	const char *file = path_base(q->wheel), *glibc = q->glibc;
 	const char *machine = arena_strndup(a, p->platform, strcspn(p->platform, "-"));
 
 	if (wheel_name_parse(file, a, &n, e) < 0)
@@ -74,12 +74,12 @@ static int check_tags(const char *wheel, const struct plan *p, const char *glibc
 			   "glibc (--root)");
 }
 
-static int check_abi(const char *wheel, struct arena *a, struct err *e)
+static int check_abi(const struct torch_asked *q, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
 
-	if (zip_open(wheel, a, &z, e) < 0 ||
+	if (zip_open(q->wheel, a, &z, e) < 0 ||
 	    member(z, "torch/share/cmake/Torch/TorchConfig.cmake", &text, e) < 0)
 		return -1;
 	if (!strstr(buf_cstr(&text), "_GLIBCXX_USE_CXX11_ABI=0"))
@@ -87,7 +87,7 @@ static int check_abi(const char *wheel, struct arena *a, struct err *e)
 	err_set(e, ERR_POLICY,
 		"'%s' uses the old libstdc++ ABI (_GLIBCXX_USE_CXX11_ABI=0), which "
 		"no root provides",
-		path_base(wheel));
+		path_base(q->wheel));
 	return err_hint(
 		e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
 }
@@ -107,11 +107,14 @@ static const char *device_text(const char *cuda, struct arena *a)
 	return cuda && *cuda ? arena_printf(a, "CUDA %s", cuda) : "the CPU";
 }
 
-int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a,
-		    struct err *e)
+static int check_cuda(const struct torch_asked *q, struct arena *a, struct err *e)
 {
+	const struct plan *p = q->plan;
+	const char *has = q->cuda, *wheel = q->wheel;
 	bool same = false;
 
+	if (!has && torch_cuda(wheel, a, &has, e) < 0)
+		return -1;
 	if (!has || *has == '-')
 		return 0;
 	if (!p->cuda && !*has)
@@ -143,23 +146,6 @@ int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, st
 				  "for CUDA");
 }
 
-static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
-{
-	const char *has;
-	return torch_cuda(wheel, a, &has, e) < 0 ? -1 : torch_fits_cuda(wheel, has, p, a, e);
-}
-
-int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a,
-	       struct err *e)
-{
-	if (!plan_is_extension(p))
-		return check_cuda(wheel, p, a, e);
-	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 ||
-			       check_cuda(wheel, p, a, e) < 0
-		       ? -1
-		       : 0;
-}
-
 static const char *package_of(const struct toolkit_row *k, const char *library)
 {
 	for (unsigned i = 0; i < k->libraries_count; i++)
@@ -168,17 +154,18 @@ static const char *package_of(const struct toolkit_row *k, const char *library)
 	return NULL;
 }
 
-int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root,
-		    struct arena *a, struct err *e)
+static int check_root(const struct torch_asked *q, struct arena *a, struct err *e)
 {
+	const struct plan *p = q->plan;
+	const struct root *root = q->root;
 	struct strlist needed = {0}, dirs = {0}, missing = {0};
 	const struct toolkit *toolkit = p->torch_toolkit;
 	/* of a plan with CUDA the root was asked for its toolkit */
 	const bool asked = toolkit || !p->cuda;
 
-	if (!unpacked || !asked || !p->torch_toolkit_row)
+	if (!q->unpacked || !asked || !p->torch_toolkit_row)
 		return 0;
-	if (cuda_needed(path_join(a, unpacked, "torch/lib"), a, &needed, e) < 0 ||
+	if (cuda_needed(path_join(a, q->unpacked, "torch/lib"), a, &needed, e) < 0 ||
 	    root_library_dirs(root, a, &dirs, e) < 0)
 		return -1;
 	if (toolkit)
@@ -236,13 +223,14 @@ static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entries 
 	return fatbin_scan(&(struct file_bytes){m.data, m.size, "libtorch_cuda.so"}, a, ret, e);
 }
 
-int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
+static int check_gpus(const struct torch_asked *q, struct arena *a, struct err *e)
 {
+	const struct plan *p = q->plan;
 	struct fatbin_entries all = {0};
 
-	if (!plan_is_extension(p) || !p->gpu.count)
+	if (!p->gpu.count)
 		return 0;
-	if (read_kinds(wheel, a, &all, e) < 0)
+	if (read_kinds(q->wheel, a, &all, e) < 0)
 		return -1;
 	bool *keep = arena_array(a, all.count + 1, sizeof(*keep));
 	for (size_t i = 0; i < p->gpu.count && all.count; i++) {
@@ -255,6 +243,29 @@ int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, st
 		fatbin_choose(&(struct fatbin_choice){all.items, all.count, &wanted, keep, &runs});
 		if (!runs)
 			return refuse_gpu(all.items, all.count, p->gpu.items[i], a, e);
+	}
+
+	return 0;
+}
+
+/* In the order in which they are asked. */
+static const struct {
+	enum torch_need need;
+	bool extensions; /* of these alone */
+	int (*check)(const struct torch_asked *q, struct arena *a, struct err *e);
+} rows[] = {
+	{TORCH_TAGS, true, check_tags},  {TORCH_ABI, true, check_abi},
+	{TORCH_CUDA, false, check_cuda}, {TORCH_GPUS, true, check_gpus},
+	{TORCH_ROOT, false, check_root},
+};
+
+int torch_fits(const struct torch_asked *q, unsigned needs, struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!(needs & rows[i].need) || (rows[i].extensions && !plan_is_extension(q->plan)))
+			continue;
+		if (rows[i].check(q, a, e) < 0)
+			return -1;
 	}
 
 	return 0;

@@ -303,10 +303,12 @@ static int torch_agrees(struct pipeline *l, const struct plan *p, const struct t
 							       strlist_join(&p->gpu, l->arena, " "))
 						: NULL;
 
-	if (torch_fits(torch->wheel, p, l->toolchain->glibc, l->arena, e) < 0)
+	const struct torch_asked q = {
+		.plan = p, .wheel = torch->wheel, .glibc = l->toolchain->glibc};
+	if (torch_fits(&q, TORCH_WHEEL, l->arena, e) < 0)
 		return -1;
 	if (gpus && !strlist_contains(&l->ready, gpus)) { /* once for all extensions */
-		if (torch_fits_gpus(torch->wheel, p, l->arena, e) < 0)
+		if (torch_fits(&q, TORCH_GPUS, l->arena, e) < 0)
 			return -1;
 		strlist_ref(&l->ready, l->arena, gpus);
 	}

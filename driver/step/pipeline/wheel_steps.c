@@ -305,7 +305,9 @@ static int make_torch(struct make *m, struct err *e)
 {
 	if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0)
 		return -1;
-	if (torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0)
+	const struct torch_asked q = {
+		.plan = m->plan, .unpacked = m->torch_dir, .root = m->q->root};
+	if (torch_fits(&q, TORCH_ROOT, m->arena, e) < 0)
 		return -1;
 	return torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided,
 			      &m->torch_files, e);

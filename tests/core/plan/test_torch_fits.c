@@ -42,6 +42,27 @@ static const char *make(const char *name, const char *version_py, const char *co
 	return path;
 }
 
+static int ask(const char *wheel, const struct plan *p, const char *glibc, struct arena *a,
+	       struct err *e)
+{
+	const struct torch_asked q = {.plan = p, .wheel = wheel, .glibc = glibc};
+	return torch_fits(&q, TORCH_WHEEL, a, e);
+}
+
+static int ask_gpus(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
+{
+	const struct torch_asked q = {.plan = p, .wheel = wheel};
+	return torch_fits(&q, TORCH_GPUS, a, e);
+}
+
+static int ask_root(const char *unpacked, const struct plan *p, const struct root *root,
+		    struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct torch_asked q = {.plan = p, .unpacked = unpacked, .root = root};
+	return torch_fits(&q, TORCH_ROOT, &a, e);
+}
+
 static void fits(const char *wheel, const char *cuda, const char *glibc, const char *error)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -49,9 +70,9 @@ static void fits(const char *wheel, const char *cuda, const char *glibc, const c
 	const struct plan p = plan_for(cuda);
 
 	if (error)
-		assert_err(torch_fits(wheel, &p, glibc, &a, &e), &e, ERR_POLICY, error);
+		assert_err(ask(wheel, &p, glibc, &a, &e), &e, ERR_POLICY, error);
 	else
-		assert_ok(torch_fits(wheel, &p, glibc, &a, &e), &e);
+		assert_ok(ask(wheel, &p, glibc, &a, &e), &e);
 	assert_true(!error || *e.hint);
 }
 
@@ -81,18 +102,17 @@ static void test_cpu_build_takes_cuda_torch_without_gpu_code(void **state)
 		p.package = "tiny";
 		p.package_row = &cases[i].row;
 		if (cases[i].fits) {
-			assert_ok(torch_fits(wheel, &p, "2.41", &a, &e), &e);
+			assert_ok(ask(wheel, &p, "2.41", &a, &e), &e);
 			continue;
 		}
 
-		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY,
+		assert_err(ask(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY,
 			   "the build is for the CPU");
 		assert_contains(e.hint, "--cuda 13.0");
 		if (cases[i].row.gpu_code)
 			assert_contains(e.hint, "csrc/a.cu");
 		p.cuda = "12.8";
-		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY,
-			   "is for CUDA 12.8");
+		assert_err(ask(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY, "is for CUDA 12.8");
 	}
 }
 
@@ -164,7 +184,7 @@ static void a_damaged_wheel_is_told(void **state)
 	const struct plan p = plan_for(NULL);
 	test_dir();
 	test_write(test_path(NAME), "PK no zip");
-	assert_err(torch_fits(test_path(NAME), &p, NULL, &a, &e), &e, ERR_INTEGRITY, NAME);
+	assert_err(ask(test_path(NAME), &p, NULL, &a, &e), &e, ERR_INTEGRITY, NAME);
 	const char *cuda = "untouched";
 	assert_err(torch_cuda(test_path(NAME), &a, &cuda, &e), &e, ERR_INTEGRITY, NAME);
 	assert_string_equal(cuda, "untouched");
@@ -179,19 +199,19 @@ static void packages_of_a_release_are_left_alone(void **state)
 	struct plan p = {.platform = "x86_64-linux", .package_row = &none};
 	const char *wheel =
 		make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = None\n", NULL);
-	assert_ok(torch_fits(wheel, &p, NULL, &a, &e), &e);
-	assert_ok(torch_fits_gpus("/nowhere/" NAME, &p, &a, &e), &e);
+	assert_ok(ask(wheel, &p, NULL, &a, &e), &e);
+	assert_ok(ask_gpus("/nowhere/" NAME, &p, &a, &e), &e);
 	/* but for what they are compiled for */
 	p.cuda = "12.8";
 	wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = '12.8'\n", NULL);
-	assert_ok(torch_fits(wheel, &p, NULL, &a, &e), &e);
+	assert_ok(ask(wheel, &p, NULL, &a, &e), &e);
 	p.cuda = "13.0";
-	assert_err(torch_fits(wheel, &p, NULL, &a, &e), &e, ERR_POLICY,
+	assert_err(ask(wheel, &p, NULL, &a, &e), &e, ERR_POLICY,
 		   "is for CUDA 12.8, but the build is for CUDA 13.0");
 	assert_non_null(strstr(e.hint, "--torch"));
 	/* torch imports CUDA's libraries, which a world for the CPU does not have */
 	p.cuda = NULL;
-	assert_err(torch_fits(wheel, &p, NULL, &a, &e), &e, ERR_POLICY, "the build is for the CPU");
+	assert_err(ask(wheel, &p, NULL, &a, &e), &e, ERR_POLICY, "the build is for the CPU");
 	assert_contains(e.hint, "--cuda 12.8");
 }
 
@@ -203,9 +223,9 @@ static void gpu(const char *wheel, const char *target, const char *error)
 
 	strlist_ref(&p.gpu, &a, target);
 	if (error)
-		assert_err(torch_fits_gpus(wheel, &p, &a, &e), &e, ERR_POLICY, error);
+		assert_err(ask_gpus(wheel, &p, &a, &e), &e, ERR_POLICY, error);
 	else
-		assert_ok(torch_fits_gpus(wheel, &p, &a, &e), &e);
+		assert_ok(ask_gpus(wheel, &p, &a, &e), &e);
 }
 
 /* A wheel with a library that has this code. */
@@ -272,22 +292,21 @@ static void the_root_has_what_it_loads(void **state)
 	const char *top = arena_strdup(&a, test_path("."));
 	struct root root = {.dir = path_join(&a, top, "root"), .id = "debian 13"};
 	must("mkdir -p root/usr/lib root/kit/lib64 && mv lib/libcudnn.so.9 root/usr/lib");
-	assert_ok(torch_fits_root(top, &p, &root, &a, &e), &e); /* not for CUDA */
+	assert_ok(ask_root(top, &p, &root, &e), &e); /* not for CUDA */
 	p.torch_toolkit = &kit;
 	p.torch_toolkit_row = &line;
-	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM,
+	assert_err(ask_root(top, &p, &root, &e), &e, ERR_SYSTEM,
 		   "which lacks libcusparseLt.so.0 (nvidia-cusparselt-cu13)");
 	assert_non_null(strstr(e.hint, "without --root"));
 	assert_null(strstr(e.msg, "cudnn"));
 	must("mv lib/libcusparseLt.so.0 root/kit/lib64");
 	strlist_ref(&kit.library_dirs, &a, "/kit/lib64");
-	assert_ok(torch_fits_root(top, &p, &root, &a, &e), &e);
+	assert_ok(ask_root(top, &p, &root, &e), &e);
 	/* of a build for the CPU also without a toolkit in the root */
 	p.cuda = NULL;
 	p.torch_toolkit = NULL;
-	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM,
-		   "which lacks libcusparseLt.so.0");
-	assert_ok(torch_fits_root(NULL, &p, &root, &a, &e), &e);
+	assert_err(ask_root(top, &p, &root, &e), &e, ERR_SYSTEM, "which lacks libcusparseLt.so.0");
+	assert_ok(ask_root(NULL, &p, &root, &e), &e);
 }
 
 int main(void)
