@@ -42,12 +42,13 @@ static int load_world(struct cmd_context *c, const char *name, const char *platf
 	return world_load(c->profiles_dir, name, platform, c->arena, ret, e);
 }
 
-/* The world that --root names, for this machine, becomes the one of the context. */
+/* The world that --root names becomes the one of the context. */
 static int load_named(struct cmd_context *c, struct err *e)
 {
 	if (c->world || !named_world(c))
 		return 0;
-	return load_world(c, named_world(c), machine_platform(c->arena), &c->world, e);
+	const char *platform = c->root_platform ? c->root_platform : machine_platform(c->arena);
+	return load_world(c, named_world(c), platform, &c->world, e);
 }
 
 int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e)
@@ -458,20 +459,60 @@ static int ensure_cross(struct cmd_context *c, const struct world *cross, const 
 	return r.world == cross || !base ? 0 : world_cross_fits(r.world, base, e);
 }
 
+/* *ret NULL: programs of the platform run as they are, or not at all. */
+static int choose_cross(struct cmd_context *c, const char *platform, const struct world *world,
+			const struct world **ret, bool *ret_layer, struct err *e)
+{
+	*ret = NULL;
+	*ret_layer = false;
+	if (strcmp(platform, machine_platform(c->arena)) == 0)
+		return 0;
+	if (find_cross(c, platform, world ? world->pieces[0].part->suite : NULL, ret, e) < 0)
+		return -1;
+	/* with another suite's the compilers are emulated as well */
+	*ret_layer = *ret && world;
+	return !*ret && world ? find_cross(c, platform, NULL, ret, e) : 0;
+}
+
+/* What was found for a platform and a world. */
+struct cmd_slower {
+	const char *platform;
+	const struct world *world;
+	const struct world_slower *slower; /* NULL: native, or nothing is known */
+	struct cmd_slower *next;
+};
+
+const struct world_slower *cmd_slower(struct cmd_context *c, const char *platform,
+				      const struct world *world)
+{
+	const struct world *cross = NULL;
+	struct cmd_slower *s = c->slower;
+	bool layer;
+
+	while (s && (strcmp(s->platform, platform) != 0 || s->world != world))
+		s = s->next;
+	if (s)
+		return s->slower;
+	const bool found = cmd_can_run(c, platform) &&
+			   choose_cross(c, platform, world, &cross, &layer, ERR_IGNORED) == 0;
+	s = arena_alloc(c->arena, sizeof(*s));
+	*s = (struct cmd_slower){.platform = arena_strdup(c->arena, platform),
+				 .world = world,
+				 .slower = found && cross ? world_cross_slower(cross, layer) : NULL,
+				 .next = c->slower};
+	c->slower = s;
+	return s->slower;
+}
+
 int cmd_emulation(struct cmd_context *c, const char *platform, const struct world *world,
 		  const struct emulation **ret, struct err *e)
 {
-	const struct world *cross = NULL;
+	const struct world *cross;
 	const char *dir;
+	bool layer;
 
 	*ret = NULL;
-	if (strcmp(platform, machine_platform(c->arena)) == 0)
-		return 0;
-	if (find_cross(c, platform, world ? world->pieces[0].part->suite : NULL, &cross, e) < 0)
-		return -1;
-	/* with another suite's the compilers are emulated as well */
-	const bool layer = cross && world;
-	if (!cross && world && find_cross(c, platform, NULL, &cross, e) < 0)
+	if (choose_cross(c, platform, world, &cross, &layer, e) < 0)
 		return -1;
 	if (!cross)
 		return 0;
@@ -482,7 +523,12 @@ int cmd_emulation(struct cmd_context *c, const char *platform, const struct worl
 		return -1;
 	const struct world_part *p = cross->pieces[0].part;
 	struct emulation *m = arena_alloc(c->arena, sizeof(*m));
+	const struct world_slower *slower = world_cross_slower(cross, layer),
+				  *programs = world_cross_slower(cross, false);
 	*m = (struct emulation){
+		.percent = slower ? slower->percent : 0,
+		.seconds = slower ? slower->seconds : 0,
+		.programs = programs ? programs->percent : 0,
 		.platform = arena_strdup(c->arena, platform),
 		.program = path_join(c->arena, dir, p->emulator),
 		.layer = layer ? path_join(c->arena, dir, p->prefix) : NULL,

@@ -127,6 +127,7 @@ struct cmd_context {
 	bool *store_told; /* that it cannot be looked into, by whichever copy of the context */
 	/* that the root is of; NULL: none (cmd/select.h) */
 	const struct world *world;
+	const char *root_platform; /* of the world that --root names; NULL: this machine's */
 	bool look;            /* the pipeline looks at all of it, before anything of it is run */
 	struct strlist drift; /* of it, as world_result */
 	struct root *root;
@@ -134,9 +135,10 @@ struct cmd_context {
 	const struct hardware_facts *facts;
 	struct hardware *machine;
 	struct plan_digests *digests;
-	struct cmd_costs *costs; /* that were counted; NULL: none yet */
-	bool wraps;              /* lines of text keep to TERM_WIDTH where there is no terminal */
-	bool shown;              /* standard output has the document, or what a program wrote */
+	struct cmd_costs *costs;   /* that were counted; NULL: none yet */
+	struct cmd_slower *slower; /* that cmd_slower has found; NULL: none yet */
+	bool wraps;                /* lines of text keep to TERM_WIDTH where there is no terminal */
+	bool shown;                /* standard output has the document, or what a program wrote */
 };
 
 /* An action of a command with several. */

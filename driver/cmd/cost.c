@@ -14,33 +14,53 @@
 /* An estimate, which plans of one package and release have in common. */
 struct cmd_costs {
 	struct cost cost;
-	unsigned gpus, jobs;
+	unsigned gpus, percent, jobs;
 	struct cmd_costs *next;
 };
 
-static const struct cmd_costs *count_cost(struct cmd_context *c, const char *package,
-					  const char *release, const struct package_row *row,
-					  unsigned gpus, struct store *store)
+static bool same_cost(const struct cmd_costs *k, const struct cost_request *q)
 {
-	struct cmd_costs *k = c->costs;
+	if (strcmp(k->cost.package, q->package) != 0 || strcmp(k->cost.release, q->release) != 0)
+		return false;
+	return k->gpus == q->gpus && k->percent == q->percent;
+}
 
-	while (k && (strcmp(k->cost.package, package) != 0 ||
-		     strcmp(k->cost.release, release) != 0 || k->gpus != gpus))
+/* The store and the tables' directory are the command's. */
+static const struct cmd_costs *count_cost(struct cmd_context *c, const struct cost_request *asked)
+{
+	struct cost_request q = *asked;
+	struct cmd_costs *k = c->costs;
+	struct store *store;
+
+	while (k && !same_cost(k, &q))
 		k = k->next;
 	if (k)
 		return k;
-	const struct cost_request q = {.profiles = c->tables->dir,
-				       .package = arena_strdup(c->arena, package),
-				       .release = arena_strdup(c->arena, release),
-				       .row = row,
-				       .gpus = gpus,
-				       .store = store};
+	q.store = cmd_store_look(c, &store, ERR_IGNORED) < 0 ? NULL : store;
+	q.profiles = c->tables->dir;
+	q.package = arena_strdup(c->arena, q.package);
+	q.release = arena_strdup(c->arena, q.release);
 	k = arena_alloc(c->arena, sizeof(*k));
-	*k = (struct cmd_costs){
-		.cost = cost_of(&q, c->run, c->arena), .gpus = gpus, .next = c->costs};
+	*k = (struct cmd_costs){.cost = cost_of(&q, c->run, c->arena),
+				.gpus = q.gpus,
+				.percent = q.percent,
+				.next = c->costs};
 	k->jobs = cost_jobs(&k->cost, c->global->jobs);
 	c->costs = k;
 	return k;
+}
+
+static struct cost_request request_of(struct cmd_context *c, const struct plan *p,
+				      const struct world *world)
+{
+	const struct world_slower *s = cmd_slower(c, p->platform, world);
+
+	return (struct cost_request){.package = p->package,
+				     .release = p->release,
+				     .row = p->package_row,
+				     .gpus = p->cuda ? (unsigned)p->gpu.count : 0,
+				     .percent = s ? s->percent : 0,
+				     .seconds = s ? s->seconds : 0};
 }
 
 int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root,
@@ -51,8 +71,8 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	*ret = (struct cmd_cost){.torch = !torch && !package_is_torch(p->package)};
 	if (cmd_store_look(c, &s, e) < 0)
 		return -1;
-	const struct cmd_costs *k = count_cost(c, p->package, p->release, p->package_row,
-					       p->cuda ? (unsigned)p->gpu.count : 0, s);
+	const struct cost_request q = request_of(c, p, root->world);
+	const struct cmd_costs *k = count_cost(c, &q);
 	ret->cost = k->cost;
 	ret->jobs = k->jobs;
 	ret->build_bytes = preflight_build_bytes(p->release_row, p->package);
@@ -118,14 +138,13 @@ static bool count_once(struct cmd_context *c, struct cmd_total *t, const char *w
 
 /* C++ code depends on the instruction set alone, GPU code on the targets: core/ci/ci.c. */
 static void add_units(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
-		      struct cmd_total *t)
+		      const struct world *world, struct cmd_total *t)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct store *s = NULL;
+	struct cost_request q = request_of(c, p, world);
 
-	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
-		s = NULL;
-	const double host = count_cost(c, p->package, p->release, p->package_row, 0, s)->cost.units;
+	q.gpus = 0;
+	const double host = count_cost(c, &q)->cost.units;
 	const char *of = arena_printf(&a, "%s %s %s %s", p->package, p->release, p->platform,
 				      p->cuda ? p->cuda : "");
 	if (count_once(c, t, arena_printf(&a, "units %s %s", of, p->isa ? p->isa : "")))
@@ -144,15 +163,20 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
 	if (!sum->cost.package) {
 		sum->cost = k->cost;
 		sum->cost.units = sum->cost.after = 0;
+		sum->cost.seconds = 0;
 		sum->cost.gpu = COST_GPU_NONE;
 		sum->jobs = k->jobs;
 	}
 
+	/* The sum of native and emulated builds has no factor. */
+	if (sum->cost.percent != k->cost.percent)
+		sum->cost.percent = 0;
 	const bool counted = k->cost.gpu != COST_GPU_UNKNOWN;
 	sum->cost.gpu = counted && k->cost.gpu > sum->cost.gpu ? k->cost.gpu : sum->cost.gpu;
 	sum->cost.after += k->cost.after;
+	sum->cost.seconds += k->cost.seconds;
 	t->unknown = t->unknown || !counted || k->cost.units <= 0;
-	add_units(c, p, k, t);
+	add_units(c, p, k, root->world, t);
 	sum->build_bytes = k->build_bytes > sum->build_bytes ? k->build_bytes : sum->build_bytes;
 	if (root->world &&
 	    count_once(c, t,
@@ -199,16 +223,17 @@ static int add_package(struct cmd_context *c, const char *package, struct job_co
 {
 	const struct ci_job *j = sum->job;
 	const struct release_row *release;
-	struct store *s = NULL;
 
-	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
-		s = NULL;
 	if (tables_need_release(c->tables, j->release, &release, e) < 0)
 		return -1;
-	const struct package_row *row = tables_package(release, package);
-	const struct cost
-		k = count_cost(c, package, j->release, row, *j->cuda ? targets_of(j) : 0, s)->cost,
-		host = count_cost(c, package, j->release, row, 0, s)->cost;
+	/* Runners for another platform are machines of it: nothing is emulated. */
+	struct cost_request q = {.package = package,
+				 .release = j->release,
+				 .row = tables_package(release, package),
+				 .gpus = *j->cuda ? targets_of(j) : 0};
+	const struct cost k = count_cost(c, &q)->cost;
+	q.gpus = 0;
+	const struct cost host = count_cost(c, &q)->cost;
 	uint64_t most = k.memory.compile * j->cpus;
 	most = k.memory.heavy > most ? k.memory.heavy : most;
 	most = k.memory.link > most ? k.memory.link : most;

@@ -201,6 +201,10 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
 /* cmd_can_run: whether this machine runs programs of a platform: its own, or one that a cross part
  * emulates. "What is this machine" is machine_platform. */
 bool cmd_can_run(struct cmd_context *c, const char *platform);
+/* cmd_slower: what emulated programs of a platform take more than native ones; `world` as for
+ * cmd_emulation. NULL: programs of the platform are not emulated, or nothing is known. */
+const struct world_slower *cmd_slower(struct cmd_context *c, const char *platform,
+				      const struct world *world);
 /* cmd_emulation: how this machine runs programs of a platform, its files in the store; `world`:
  * whose programs they are; NULL: some root's, whose compilers are emulated too. *ret NULL: as they
  * are, or not at all. ERR_POLICY: the kernel cannot, or the part does not fit the world. */

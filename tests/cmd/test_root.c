@@ -314,6 +314,40 @@ static const char *cost_word(const json_t *plan, const char *key)
 	return s ? s : "";
 }
 
+static double time_of(const json_t *plan)
+{
+	return json_number_value(
+		json_object_get(json_object_get(plan, "cost"), "processor_seconds"));
+}
+
+/* A machine of one platform emulates the other, or has no estimate of it. */
+static void test_plan_time_for_another_platform_is_of_emulation(void **state)
+{
+	const char *profile;
+	const bool x86 = strcmp(other_platform(&profile), "aarch64-linux") == 0;
+
+	(void)state;
+	if (!x86)
+		skip();
+	AUTO_JSON json_t *own = json_of("plan --package torchvision --profile cpu-avx2 --release "
+					"2.6.0-debian --json");
+	AUTO_JSON json_t *arm =
+		json_of("plan --package torchvision --profile cpu-armv8_2 --release "
+			"2.6.0-debian --json");
+	AUTO_JSON json_t *old =
+		json_of("plan --package torchvision --profile cpu-armv8_2 --release "
+			"2.7.1 --root world:debian12 --json");
+	AUTO_JSON json_t *old_own =
+		json_of("plan --package torchvision --profile cpu-avx2 --release "
+			"2.7.1 --root world:debian12 --json");
+	const json_t *slower = json_object_get(json_object_get(arm, "cost"), "emulated");
+	assert_true(json_is_null(json_object_get(json_object_get(own, "cost"), "emulated")));
+	assert_int_equal(json_integer_value(json_object_get(slower, "percent")), 120);
+	assert_true(time_of(arm) > 1.19 * time_of(own) && time_of(arm) < 1.21 * time_of(own));
+	/* without compilers of this machine */
+	assert_true(time_of(old) > 12 * time_of(old_own));
+}
+
 static void a_plan_says_what_it_takes(void **state)
 {
 	(void)state;
@@ -474,6 +508,7 @@ int main(void)
 		T(what_cannot_be_is_refused_before_anything_is_fetched),
 		T(doctor_needs_nothing_of_a_world),
 		T(a_plan_says_what_it_takes),
+		T(test_plan_time_for_another_platform_is_of_emulation),
 		T(the_official_torch_is_downloaded_too),
 		T(the_headline_plan_is_a_screen),
 		T(a_tool_that_does_not_fit_is_refused),

@@ -12,11 +12,12 @@ struct emulation {
 	const char *layer;
 	const char *cpu;  /* the processor, as QEMU_CPU has it, where no profile names one */
 	const char *name; /* for people: "qemu 10.0.13" */
+	/* what it takes more than native programs: compiling in percent, and seconds for each
+	 * package; 0: not known */
+	unsigned percent, seconds;
+	/* time of an emulated program, in percent of a native one's; 0: not known */
+	unsigned programs;
 };
-
-/* How many times longer a compiler takes where it is emulated, too: 13 (42 units of c10, 231.7 s of
- * CPU time by qemu 10, 13.8 in a root of this machine, 21.8 with a layer; 2026-11-28). */
-#define EMULATION_FACTOR 13
 
 /* emulation_kernel: whether a kernel of this release ("6.18.44-fc", as uname has it) has
  * binfmt_misc for each user namespace: Linux 6.7 and newer. */

@@ -68,6 +68,17 @@ int world_cross_fits(const struct world *cross, const struct world *w, struct er
 	return 0;
 }
 
+const struct world_slower *world_cross_slower(const struct world *cross, bool native)
+{
+	const struct world_part *p = cross->pieces[0].part;
+	const char *compilers = native ? "native" : "emulated";
+
+	for (unsigned i = 0; i < p->slower_count; i++)
+		if (strcmp(p->slower[i].compilers, compilers) == 0)
+			return &p->slower[i];
+	return NULL;
+}
+
 char *world_cross_version(const struct world *cross, struct arena *a)
 {
 	const struct world_entry *q = world_lock_find(&cross->pieces[0].lock, WORLD_DEB, EMULATOR);

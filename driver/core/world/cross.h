@@ -12,3 +12,6 @@ int world_cross_find(const char *profiles, const char *target, const char *host,
 int world_cross_fits(const struct world *cross, const struct world *w, struct err *e) MUST_CHECK;
 /* world_cross_version: the emulator's own version, "10.0.13". */
 char *world_cross_version(const struct world *cross, struct arena *a);
+/* world_cross_slower: what programs take more; `native`: the compilers are those of this machine.
+ * NULL: the part does not say. */
+const struct world_slower *world_cross_slower(const struct world *cross, bool native);

@@ -16,12 +16,16 @@ PLAIN(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
 PLAIN(move, V, NEED(V, from), NEED(V, to));
 #define S struct world_same
 PLAIN(same, S, NEED(S, package), NEED(S, as));
+#define F struct world_slower
+PLAIN(slower, F, NEED(F, compilers), NEED_NUMBER(F, percent), NEED_NUMBER(F, seconds),
+      NEED(F, source));
 #define P struct world_part
 PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components),
       MAY(P, python), MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels),
       MAY(P, prefix), MAY(P, manifest), LIST(P, archives), LIST(P, exclude), LIST(P, keep),
       ROWS(P, places, place), ROWS(P, links, link), ROWS(P, made, made), MAY(P, target),
-      MAY(P, emulator), MAY(P, cpu), ROWS(P, moves, move), ROWS(P, same, same));
+      MAY(P, emulator), MAY(P, cpu), ROWS(P, moves, move), ROWS(P, same, same),
+      ROWS(P, slower, slower));
 
 /* Raised when the same table and packages give another tree. */
 #define RULES_VERSION "part 3"
@@ -131,6 +135,25 @@ static int check_places(const struct checking *c)
 	return 0;
 }
 
+static int check_slower(const struct checking *c)
+{
+	const struct world_part *p = c->p;
+
+	for (unsigned i = 0; i < p->slower_count; i++) {
+		const struct world_slower *s = &p->slower[i];
+		const unsigned line = yaml_line(c->lines, "slower/%u", i);
+		const bool known = strcmp(s->compilers, "native") == 0 ||
+				   strcmp(s->compilers, "emulated") == 0;
+		if (!known)
+			return bad(c, line, "neither native nor emulated:", s->compilers);
+		if (s->percent < 100)
+			return bad(c, line, "less than 100 percent for compilers that are",
+				   s->compilers);
+	}
+
+	return 0;
+}
+
 /* A cross part has packages alone, and keys that no other kind has. */
 static int check_cross(const struct checking *c)
 {
@@ -138,12 +161,12 @@ static int check_cross(const struct checking *c)
 	const struct world_part *p = c->p;
 	const bool cross = strcmp(p->kind, "cross") == 0;
 	const bool words = *p->target || *p->emulator || *p->cpu;
-	const bool keys = words || p->moves_count + p->same_count;
+	const bool keys = words || p->moves_count + p->same_count + p->slower_count;
 	const bool others = p->wheels_count || p->archives_count || *p->python;
 
 	if (!cross && keys)
 		return bad(c, 1,
-			   "target, emulator, cpu, moves and same are keys of a cross part, "
+			   "target, emulator, cpu, moves, same and slower are keys of a cross part, "
 			   "unlike",
 			   c->name);
 	if (!cross)
@@ -160,7 +183,7 @@ static int check_cross(const struct checking *c)
 		if (!strings_contain(p->packages, p->packages_count, p->same[i].package))
 			return bad(c, yaml_line(lines, "same/%u", i),
 				   "not a package of this part:", p->same[i].package);
-	return 0;
+	return check_slower(c);
 }
 
 const struct world_wheel *world_part_place(const struct world_part *p, const char *wheel)

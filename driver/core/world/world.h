@@ -32,6 +32,14 @@ struct world_same { /* a package and the one of the base that it takes the place
 	const char *package, *as;
 };
 
+/* How much slower emulated builds are than those for this machine's platform. */
+struct world_slower {
+	const char *compilers; /* "native" or "emulated" */
+	const char *source;
+	unsigned percent; /* of the time of a unit */
+	unsigned seconds; /* more for a package */
+};
+
 struct world_part {
 	const char *sources, *part;
 	const char *kind;  /* "base", "toolkit", "python", "library" or "cross" */
@@ -57,7 +65,8 @@ struct world_part {
 	struct world_made *made;
 	struct world_move *moves;
 	struct world_same *same;
-	unsigned moves_count, same_count;
+	struct world_slower *slower;
+	unsigned moves_count, same_count, slower_count;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count,
 		keep_count, links_count;
 	unsigned made_count, places_count, platforms_count;

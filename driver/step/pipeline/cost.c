@@ -256,6 +256,18 @@ static double guess_gpu(const struct weights *w)
 	return seconds;
 }
 
+/* With emulated programs. Weights are those of native builds. */
+static struct cost slow_down(struct cost c, const struct cost_request *q)
+{
+	if (!q->percent || c.units <= 0)
+		return c;
+	c.percent = q->percent;
+	c.seconds = q->seconds;
+	c.units *= q->percent / 100.0;
+	c.after += q->seconds;
+	return c;
+}
+
 struct cost cost_of(const struct cost_request *q, const struct run *run, struct arena *a)
 {
 	const struct weights *w =
@@ -273,11 +285,11 @@ struct cost cost_of(const struct cost_request *q, const struct run *run, struct 
 
 	c.units = add_units(q, w, &nvcc);
 	if (!q->gpus || c.units <= 0)
-		return c;
+		return slow_down(c, q);
 	const double guess = nvcc ? 0 : guess_gpu(w);
 	c.gpu = nvcc ? COST_GPU_MEASURED : guess > 0 ? COST_GPU_GUESSED : COST_GPU_UNKNOWN;
 	c.units += guess;
-	return c;
+	return slow_down(c, q);
 }
 
 unsigned cost_jobs(const struct cost *c, unsigned asked)
@@ -290,6 +302,17 @@ double cost_seconds(const struct cost *c, unsigned jobs)
 {
 	const unsigned at_once = c->processors && jobs > c->processors ? c->processors : jobs;
 	return c->units > 0 ? c->units / (at_once ? at_once : 1) + c->after : 0;
+}
+
+static const char *emulated_text(const struct cost *c, struct arena *a)
+{
+	char more[32];
+
+	if (!c->percent)
+		return "";
+	size_time(more, sizeof(more), c->seconds);
+	return arena_printf(a, "; emulated: %.1f times a native build, and %s more",
+			    c->percent / 100.0, more);
 }
 
 char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
@@ -309,9 +332,9 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 	const char *gpu = c->gpu == COST_GPU_UNKNOWN   ? "; without GPU code"
 			  : c->gpu == COST_GPU_GUESSED ? "; GPU code estimated roughly"
 						       : "";
-	return arena_printf(a, "%s %s with %u job%s (%s of CPU time)%s%s",
+	return arena_printf(a, "%s %s with %u job%s (%s of CPU time)%s%s%s",
 			    c->gpu == COST_GPU_UNKNOWN ? "more than" : "about", whole, jobs,
-			    jobs == 1 ? "" : "s", units, by, gpu);
+			    jobs == 1 ? "" : "s", units, by, gpu, emulated_text(c, a));
 }
 
 bool cost_guessed(const struct cost *c)
@@ -399,9 +422,13 @@ json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned
 	const bool known = c->units > 0;
 
 	return json_pack(
-		"{s:I, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "download_bytes", (json_int_t)bytes,
-		"downloads_of_unknown_size", (int)d->of_unknown, "jobs", (int)jobs, "seconds",
-		seconds_json(cost_seconds(c, jobs)), "processor_seconds", seconds_json(c->units),
-		"gpu_code", json_or_null(gpu[c->gpu]), "by", json_or_null(known ? c->table : NULL),
-		"wheel_bytes", c->wheel > 0 ? json_integer((json_int_t)c->wheel) : json_null());
+		"{s:I, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "download_bytes",
+		(json_int_t)bytes, "downloads_of_unknown_size", (int)d->of_unknown, "jobs",
+		(int)jobs, "seconds", seconds_json(cost_seconds(c, jobs)), "processor_seconds",
+		seconds_json(c->units), "gpu_code", json_or_null(gpu[c->gpu]), "by",
+		json_or_null(known ? c->table : NULL), "wheel_bytes",
+		c->wheel > 0 ? json_integer((json_int_t)c->wheel) : json_null(), "emulated",
+		c->percent ? json_pack("{s:i, s:i}", "percent", (int)c->percent, "seconds",
+				       (int)c->seconds)
+			   : json_null());
 }

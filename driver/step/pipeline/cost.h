@@ -14,6 +14,9 @@ struct cost_request {
 	const struct package_row *row; /* NULL: nothing is known of its memory */
 	unsigned gpus;                 /* for how many targets nvcc compiles; 0: no GPU code */
 	const struct store *store;     /* that knows how fast this machine is; NULL: none */
+	/* What emulation takes (core/root/emulation.h): compiling in percent of a native build,
+	 * and seconds more for a package; 0: native. */
+	unsigned percent, seconds;
 };
 
 /* Where the figure for GPU code comes from. */
@@ -35,6 +38,7 @@ struct cost {
 	const char *release, *package;
 	struct jobs_memory memory; /* of one compiler, by the release's table */
 	unsigned processors;       /* of this machine: more are no faster; 0: not known */
+	unsigned percent, seconds; /* as asked; they are in `units` and `after` */
 };
 
 /* What is to be downloaded, as far as the store and its fallbacks lack it. */
@@ -69,7 +73,8 @@ void cost_sources(struct store *s, const struct package_row *row, struct arena *
 /* cost_downloads_text: "390.8 MB for the world, 27.6 MB of sources"; "nothing" if all is there. */
 char *cost_downloads_text(const struct cost_downloads *d, struct arena *a);
 /* cost_json: both, a new reference: download_bytes, downloads_of_unknown_size, jobs, seconds,
- * processor_seconds, gpu_code, by, and wheel_bytes without GPU code. What is not known is null. */
+ * processor_seconds, gpu_code, by, wheel_bytes without GPU code, and emulated: percent and seconds,
+ * null for a native build. What is not known is null. */
 json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned jobs);
 
 struct weight {

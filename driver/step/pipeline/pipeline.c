@@ -123,12 +123,15 @@ static void announce_cost(const struct pipeline *l, const struct plan *p)
 {
 	const struct pipeline_request *q = l->q;
 	struct cost_downloads d = {0};
+	const struct emulation *m = q->root->emulation;
 	const struct cost_request r = {.profiles = q->profiles_dir,
 				       .package = p->package,
 				       .release = p->release,
 				       .row = p->package_row,
 				       .gpus = p->cuda ? (unsigned)p->gpu.count : 0,
-				       .store = q->store};
+				       .store = q->store,
+				       .percent = m ? m->percent : 0,
+				       .seconds = m ? m->seconds : 0};
 	struct cost c = cost_of(&r, l->run, l->arena);
 
 	if (q->shard.count)

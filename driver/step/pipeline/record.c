@@ -204,7 +204,8 @@ void collect_units(struct make *m)
 		cpu += strcmp(m->watched.steps[i].name, "build") == 0
 			       ? m->watched.steps[i].cpu_seconds
 			       : 0;
-	if (count >= ENOUGH_UNITS && !m->shard)
+	/* Emulated programs do not show how fast this machine is. */
+	if (count >= ENOUGH_UNITS && !m->shard && !m->q->root->emulation)
 		weights_learn(m->q->store, m->plan->package, m->weights, took, expected,
 			      walls > 0 ? cpu / walls : 0);
 }

@@ -69,11 +69,12 @@ int preflight_emulation(struct preflight *d, struct err *e)
 		preflight_ok(d, "emulation", "%s by %s, compilers of this machine", m->platform,
 			     m->name);
 	else
-		preflight_warn(d, "emulation",
-			       "leave --root out, or name a world: --root world:debian13",
-			       "%s by %s; the root's compilers are emulated too, and take about %d "
-			       "times longer",
-			       m->platform, m->name, EMULATION_FACTOR);
+		preflight_warn(
+			d, "emulation", "leave --root out, or name a world: --root world:debian13",
+			"%s by %s; the root's compilers are emulated too%s", m->platform, m->name,
+			m->percent ? arena_printf(d->arena, ", and take about %u times as long",
+						  (m->percent + 50) / 100)
+				   : "");
 	return 0;
 }
 

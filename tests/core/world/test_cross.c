@@ -12,6 +12,9 @@
 	"prefix: layer\nemulator: bin/run\ncpu: any\npackages: [gcc-cross, qemu-user]\n"           \
 	"same: [{package: gcc-cross, as: gcc}]\n"
 
+#define SLOWER(who, percent)                                                                       \
+	"slower: [{compilers: " who ", percent: " percent ", seconds: 10, source: a}]\n"
+
 static struct arena arena;
 static struct err err;
 static const char *profiles;
@@ -147,6 +150,9 @@ static void test_cross_keys_are_checked(void **state)
 		{"cross", CROSS "moves: [{from: ../a, to: b}]\n",
 		 "not paths below the root: '../a'"},
 		{"cross", CROSS "python: \"3.13\"\n", "a cross part has packages, a cpu"},
+		{"base", BASE SLOWER("native", "120"), "keys of a cross part"},
+		{"cross", CROSS SLOWER("both", "120"), "neither native nor emulated: 'both'"},
+		{"cross", CROSS SLOWER("native", "99"), "less than 100 percent"},
 	};
 	const struct world_part *p;
 
@@ -186,6 +192,13 @@ static void test_shipped_cross_parts_fit_the_bases(void **state)
 		assert_ok(world_load(shipped, bases[i], ARM, &arena, &base, &err), &err);
 		assert_ok(world_cross_fits(cross, base, &err), &err);
 	}
+
+	const struct world_slower *native = world_cross_slower(cross, true),
+				  *emulated = world_cross_slower(cross, false);
+	assert_non_null(native);
+	assert_non_null(emulated);
+	assert_true(native->percent < emulated->percent && native->seconds > 0);
+	assert_null(world_cross_slower(find(ARM, X86, NULL), true));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -75,7 +75,8 @@ static void what_nobody_measured_is_not_known(void **state)
 	assert_string_equal(text(f, &c, 2), "unknown: no build of pytorch was measured; an "
 					    "estimate appears once some units are compiled");
 	AUTO_JSON json_t *j = cost_json(&c, &d, 2);
-	static const char *const none[] = {"seconds", "processor_seconds", "gpu_code", "by"};
+	static const char *const none[] = {"seconds", "processor_seconds", "gpu_code", "by",
+					   "emulated"};
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		assert_true(json_is_null(json_object_get(j, none[i])));
 	assert_int_equal(json_integer_value(json_object_get(j, "jobs")), 2);
@@ -144,6 +145,32 @@ static void an_earlier_build_sets_the_scale(void **state)
 	store_close(s);
 }
 
+static void test_cost_of_emulated_build(void **state)
+{
+	struct fixture *f = *state;
+	struct cost_request q = {.profiles = test_path("p"),
+				 .package = "pytorch",
+				 .release = "2.8.0",
+				 .percent = 120,
+				 .seconds = 100};
+	const struct cost_downloads d = {0};
+
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "after 60\n3000\ta.o\n");
+	struct cost c = cost_of(&q, test_run(), &f->arena);
+	assert_true(c.units == 3600 && c.after == 160);
+	c.processors = 4;
+	assert_string_equal(text(f, &c, 1),
+			    "about 63 min with 1 job (60 min of CPU time); emulated: 1.2 "
+			    "times a native build, and 2 min more");
+	AUTO_JSON json_t *j = cost_json(&c, &d, 1);
+	const json_t *more = json_object_get(j, "emulated");
+	assert_int_equal(json_integer_value(json_object_get(more, "percent")), 120);
+	assert_int_equal(json_integer_value(json_object_get(more, "seconds")), 100);
+	q.package = "torchvision"; /* unknown stays unknown */
+	c = cost_of(&q, test_run(), &f->arena);
+	assert_true(c.units == 0 && c.percent == 0);
+}
+
 static void what_the_store_has_is_not_downloaded(void **state)
 {
 	struct fixture *f = *state;
@@ -188,6 +215,7 @@ int main(void)
 		T(a_table_says_about_how_long),     T(what_nobody_measured_is_not_known),
 		T(gpu_code_is_told_apart),          T(test_cost_size_of_wheel),
 		T(an_earlier_build_sets_the_scale), T(what_the_store_has_is_not_downloaded),
+		T(test_cost_of_emulated_build),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
