@@ -1,4 +1,5 @@
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "cmd/build.h"
 #include "core/wheel/wheel.h"
 #include "step/pipeline/pipeline.h"
@@ -15,6 +16,7 @@ struct testing {
 	struct cmd_context *c;
 	struct pipeline_request q;
 	struct pipeline_test_request t;
+	const char *platform; /* of the wheel; NULL: this machine's */
 };
 
 /* Finds the newest release with this version of the package and a table of tests. */
@@ -47,6 +49,21 @@ static int find_release(struct testing *s, const char *version, struct err *e)
 			have.count ? strlist_join(&have, c->arena, ", ") : "none");
 }
 
+/* What the wheel's name says of where it runs. */
+static void take_platform(struct testing *s, const struct wheel_name *name)
+{
+	struct arena *a = s->c->arena;
+	const char *label = strchr(name->version, '+');
+	struct strlist platforms = {0};
+	struct promise promise;
+
+	wheel_name_platforms(name, a, &platforms);
+	if (platforms.count == 1)
+		s->platform = platforms.items[0];
+	promise_of_label(s->q.tables, label ? label + 1 : "", a, &promise);
+	s->t.isa = promise.isa;
+}
+
 static int of_wheel(struct testing *s, const char *wheel, struct err *e)
 {
 	struct pipeline_test_request *t = &s->t;
@@ -61,6 +78,7 @@ static int of_wheel(struct testing *s, const char *wheel, struct err *e)
 		return err_set(e, ERR_POLICY,
 			       "'%s' is not a wheel of pytorch, torchvision or torchaudio", wheel);
 	t->wheel = wheel;
+	take_platform(s, &name);
 	return t->release ? 0 : find_release(s, name.version, e);
 }
 
@@ -90,6 +108,8 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 		t->wheel = r.items[i].wheel;
 		t->package = r.items[i].plan->package;
 		t->release = r.items[i].plan->release;
+		t->isa = r.items[i].plan->isa_row;
+		s->platform = r.items[i].plan->platform;
 	}
 
 	pipeline_free(&r);
@@ -106,29 +126,38 @@ static bool lacks_part(const char *root, const char *world, const char *part)
 	return strcspn(root + 6, "+") == base && strncmp(root + 6, world, base) == 0;
 }
 
-/* The root of the tests: a world with the part that has
- * what they need. A variant's own world is without it. */
+static void name_root(struct cmd_context *c, const char *root)
+{
+	struct cmd_globals *global = arena_alloc(c->arena, sizeof(*global));
+
+	*global = *c->global;
+	global->root = root;
+	c->global = global;
+	c->world = NULL;
+	c->root = NULL;
+	c->toolchain = NULL;
+	c->toolkits = NULL;
+}
+
+/* The root of the tests: a world with the part that has what they need. A variant's own world is
+ * without it. A wheel for another platform does not run in this machine's own system. */
 static int enter_root(struct testing *s, struct err *e)
 {
 	struct cmd_context *c = s->c;
 	const char *name = c->global->root, *world;
+	const char *here = machine_platform(c->arena);
 
 	if (!name && c->world)
 		name = arena_printf(c->arena, "world:%s", c->world->name);
 	if (test_table_world(s->q.profiles_dir, s->t.release, c->arena, &world, e) < 0)
 		return -1;
 	const char *part = strchr(world, '+');
-	if (name && part && lacks_part(name, world, part)) {
-		struct cmd_globals *global = arena_alloc(c->arena, sizeof(*global));
-		*global = *c->global;
-		global->root = arena_printf(c->arena, "%s%s", name, part);
-		c->global = global;
-		c->world = NULL;
-		c->root = NULL;
-		c->toolchain = NULL;
-		c->toolkits = NULL;
-	}
-
+	const bool foreign = s->platform && strcmp(s->platform, here) != 0;
+	c->root_platform = s->platform;
+	if (name && part && lacks_part(name, world, part))
+		name_root(c, arena_printf(c->arena, "%s%s", name, part));
+	else if (!name && *world && foreign)
+		name_root(c, arena_printf(c->arena, "world:%s", world));
 	return cmd_root(c, &s->q.root, e);
 }
 

@@ -151,8 +151,9 @@ struct pipeline_test_request {
 	const struct pipeline_request *q; /* tables, directories, root, sandbox, store, jobs */
 	const char *package;
 	const char *release;
-	const char *wheel;       /* NULL: what the root's Python has */
-	const char *torch_wheel; /* for torchvision and torchaudio; NULL: the root's */
+	const char *wheel;         /* NULL: what the root's Python has */
+	const char *torch_wheel;   /* for torchvision and torchaudio; NULL: the root's */
+	const struct isa_row *isa; /* that the wheel declares; NULL: none, or not known */
 	const char *level;
 	unsigned shard, shards;
 	bool again;            /* drop what was run before */

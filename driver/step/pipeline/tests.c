@@ -1,6 +1,15 @@
 #include "core/tables/tables.h"
 #include "step/pipeline/make.h"
 
+/* "qemu 10.0.13 as neoverse-n1": what runs the tests of another platform. */
+static const char *run_by(const struct pipeline_test_request *t, struct arena *a)
+{
+	const struct emulation *m = t->q->root->emulation;
+	const bool known = t->isa && *t->isa->qemu;
+
+	return arena_printf(a, "%s as %s", m->name, known ? t->isa->qemu : m->cpu);
+}
+
 /* What the results depend on, as the key of the tree that keeps them. */
 static int tree_key(const struct pipeline_test_request *t, const struct plan *p, struct arena *a,
 		    char ret[DIGEST_HEX_LEN + 1], struct err *e)
@@ -11,6 +20,8 @@ static int tree_key(const struct pipeline_test_request *t, const struct plan *p,
 			       path_join(a, t->q->profiles_dir, "tests/run_tests.py")};
 
 	buf_printf(&text, "tests %s %s %s\n", p->package, t->release, t->q->root->fingerprint);
+	if (t->q->root->emulation)
+		buf_printf(&text, "run by %s\n", run_by(t, a));
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (files[i] && digest_file(files[i], digest, e) < 0)
 			return -1;
@@ -30,12 +41,14 @@ static int run_in(struct make *m, const struct pipeline_test_request *t,
 {
 	struct sandbox s;
 	struct arena *a = m->arena;
+	const struct emulation *by = t->q->root->emulation;
 	const char *dir = m->build_dir, *results = arena_printf(a, "results/%s", t->level);
 	const struct verify_run_request v = {.run = m->run,
 					     .root = t->q->root,
 					     .kind = t->q->kind,
 					     .wheel = t->wheel,
 					     .torch_wheel = t->torch_wheel,
+					     .plan = m->plan,
 					     .work_dir = path_join(a, dir, "check")};
 	const struct test_request q = {.tests = tests,
 				       .level = t->level,
@@ -46,7 +59,8 @@ static int run_in(struct make *m, const struct pipeline_test_request *t,
 				       .src = path_join(a, dir, "src"),
 				       .runner_dir = path_join(a, t->q->profiles_dir, "tests"),
 				       .results_dir = path_join(a, dir, results),
-				       .jobs = t->q->jobs};
+				       .jobs = t->q->jobs,
+				       .slower = by ? by->programs : 0};
 
 	if (t->again && fs_remove(dir, results, e) < 0)
 		return -1;
@@ -88,6 +102,7 @@ int pipeline_test(const struct pipeline_test_request *t, struct arena *a, json_t
 	struct plan p = {.package = t->package,
 			 .release = release->name,
 			 .release_row = release,
+			 .isa_row = t->isa,
 			 .package_row = tables_package(release, t->package)};
 	struct make m = {.q = t->q, .run = t->run, .arena = a, .plan = &p};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
@@ -100,9 +115,13 @@ int pipeline_test(const struct pipeline_test_request *t, struct arena *a, json_t
 		return -1;
 	log_info(t->run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level,
 		 m.build_dir);
+	if (t->q->root->emulation)
+		log_info(run->log, "%s: tests run by %s", t->package, run_by(t, a));
 	json_t *files;
 	if (run_in(&m, t, tests, &files, e) < 0)
 		return -1;
 	*ret = test_judge(tests, files);
+	if (t->q->root->emulation)
+		json_object_set_new(*ret, "run_by", json_string(run_by(t, a)));
 	return 0;
 }

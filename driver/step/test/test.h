@@ -14,6 +14,8 @@ struct test_request {
 	/* of this package and level, exists: what has a result in it is not run again */
 	const char *results_dir;
 	unsigned jobs; /* processes at once; 0: by processors and memory */
+	/* what programs take in percent of native ones: limits of time grow with it; 0: native */
+	unsigned slower;
 };
 
 /* tests_check_needs: whether the environment has the modules that the tests need; ERR_SYSTEM names

@@ -67,9 +67,19 @@ int tests_check_needs(const struct test_request *q, const struct run *run, struc
 
 /* ---- what to run ---- */
 
+static unsigned longer(const struct testing *t, unsigned time)
+{
+	return t->q->slower ? time * t->q->slower / 100 : time;
+}
+
 static unsigned limit_of(const struct test_row *r)
 {
 	return r->limit ? r->limit : TEST_LIMIT_S;
+}
+
+static unsigned minutes_of(const struct test_row *r)
+{
+	return r->minutes ? r->minutes : TEST_MINUTES;
 }
 
 static void add_row(struct testing *t, const struct test_row *row, size_t *index)
@@ -79,6 +89,8 @@ static void add_row(struct testing *t, const struct test_row *row, size_t *index
 	struct test_row *r = arena_alloc(&t->arena, sizeof(*r));
 
 	*r = *row;
+	r->limit = longer(t, limit_of(row));
+	r->minutes = longer(t, minutes_of(row));
 	if (full) {
 		r->select_count = 0;
 		r->sample = 1;
@@ -184,7 +196,7 @@ static int add_to_journal(const struct running *x, json_t *row, struct err *e)
 /* That the time of a unit's file was over, in words. `open`: the test that ran then, or NULL. */
 static const char *late_text(const struct unit *u, const char *open, struct arena *a)
 {
-	const unsigned minutes = u->row->minutes ? u->row->minutes : TEST_MINUTES;
+	const unsigned minutes = minutes_of(u->row);
 
 	if (open)
 		return arena_printf(a, "not done in %u minutes; the last test was %s", minutes,
@@ -280,8 +292,7 @@ static int run_process(struct running *x, double timeout, struct err *e)
 static int run_unit(struct running *x, struct test_journal *ret, struct err *e)
 {
 	const struct unit *u = x->unit;
-	double limit = 60.0 * (u->row->minutes ? u->row->minutes : TEST_MINUTES),
-	       start = log_seconds();
+	double limit = 60.0 * minutes_of(u->row), start = log_seconds();
 
 	x->journal = arena_printf(x->arena, "%s.jsonl", u->name);
 	if (read_journal(x, ret, e) < 0)
