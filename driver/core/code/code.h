@@ -69,7 +69,7 @@ struct decode_tally {
 	uint64_t count;        /* instructions not allowed */
 	uint64_t instructions; /* all */
 	uint64_t unknown;      /* bytes that are not an instruction that the decoder knows */
-	char mnemonic[24];     /* of the one at `first`; on AArch64 the table's `what` */
+	char mnemonic[96];     /* of the one at `first`; on AArch64 the table's `what` */
 };
 
 /* decoder_new: for one machine, with the table's meaning of each set. */
