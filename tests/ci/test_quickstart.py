@@ -25,7 +25,7 @@ class Quickstart(unittest.TestCase):
             path = os.path.join(self.dir.name, name)
             with open(path, "w") as f:
                 f.write(text)
-            command += ["--ro-bind", path, {"os_release": os.path.realpath("/etc/os-release"), "cpuinfo": "/proc/cpuinfo", "apt": "/usr/bin/apt-get"}[name]]
+            command += ["--ro-bind", path, {"os_release": os.path.realpath("/etc/os-release"), "cpuinfo": "/proc/cpuinfo", "apt": "/usr/bin/apt-get", "uname": "/usr/bin/uname"}[name]]
             os.chmod(path, 0o755)
         done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "out")], capture_output=True, text=True, timeout=600)
         self.assertNotEqual(done.returncode, 0)
@@ -38,8 +38,16 @@ class Quickstart(unittest.TestCase):
         self.assertIn("PTBUILD_ARCHIVE_DEBIAN=URL", said)
 
     def test_a_processor_without_avx2(self):
-        said = self.run_with(os_release='ID=debian\nVERSION_ID="13"\n', cpuinfo="flags\t\t: fpu sse4_2 avx\n")
-        self.assertIn("this processor has no AVX2", said)
+        said = self.run_with(os_release='ID=debian\nVERSION_ID="13"\n', cpuinfo="flags\t\t: fpu sse4_2 avx\n", uname="#!/bin/sh\necho x86_64\n")
+        self.assertIn("this processor has no 'avx2'", said)
+
+    def test_an_arm_processor_without_dot_products(self):
+        said = self.run_with(cpuinfo="Features\t: fp asimd aes atomics asimdhp asimdrdm\n", uname="#!/bin/sh\necho aarch64\n")
+        self.assertIn("this processor has no 'asimddp'", said)
+
+    def test_a_machine_without_a_profile(self):
+        said = self.run_with(uname="#!/bin/sh\necho riscv64\n")
+        self.assertIn("this machine is riscv64, and the quick start builds for x86_64 and aarch64", said)
 
 
 class Scripts(unittest.TestCase):
