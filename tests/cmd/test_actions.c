@@ -1,6 +1,7 @@
 #include "cmd_fixture.h"
 
 #include <signal.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -468,6 +469,26 @@ static void shell_finds_the_tree_of_a_variant_with_an_open_toolkit(void **state)
 	expect("shell pytorch-python311-cuda12_6-sm90-avx2", 3, "no kept build tree for");
 }
 
+/* Its world is that of its platform; this machine's own system cannot run it. */
+static void test_wheel_of_another_platform_is_tested_in_its_world(void **state)
+{
+	(void)state;
+	struct utsname u;
+
+	assert_int_equal(uname(&u), 0);
+	const bool arm = strcmp(u.machine, "aarch64") == 0;
+	const char *wheel =
+		arena_printf(&ran.arena, "torch-2.6.0-cp313-cp313-manylinux_2_39_%s.whl",
+			     arm ? "x86_64" : "aarch64");
+	test_write(test_path(wheel), "x");
+	const char *args = arena_printf(&ran.arena, "test '%s' --release 2.6.0-debian --offline",
+					test_path(wheel));
+	assert_int_not_equal(ptbuild(args), 0);
+	assert_contains(err_text(), "world debian13+tests13");
+	ptbuild(arena_printf(&ran.arena, "%s --root world:debian13", args));
+	assert_contains(err_text(), "world debian13+tests13");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,6 +519,7 @@ int main(void)
 		T(repack_of_a_wheel_refuses_what_it_does_not_use),
 		T(a_page_that_cannot_be_written_is_told_at_once),
 		T(shell_finds_the_tree_of_a_variant_with_an_open_toolkit),
+		T(test_wheel_of_another_platform_is_tested_in_its_world),
 	};
 
 	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);
