@@ -86,6 +86,17 @@ static int read_folder(struct source_tree *s, struct cuda_headers *h, struct err
 static const struct tar_limits limits = {
 	.max_bytes = UINT64_C(8) << 30, .max_ratio = 200, .max_entries = 500000};
 
+/* Files of a directory follow each other. */
+static void add_dir(struct source_tree *s, const char *rel)
+{
+	const char *last = s->dirs.count ? s->dirs.items[s->dirs.count - 1] : "";
+	const char *slash = strrchr(rel, '/');
+	const size_t n = slash ? (size_t)(slash - rel) : 0;
+
+	if (n && (strlen(last) != n || strncmp(last, rel, n) != 0))
+		strlist_ref(&s->dirs, s->a, arena_strndup(s->a, rel, n));
+}
+
 static int read_archive(struct source_tree *s, struct cuda_headers *h, const struct run *run,
 			struct err *e)
 {
@@ -99,6 +110,7 @@ static int read_archive(struct source_tree *s, struct cuda_headers *h, const str
 		const char *slash = strchr(en.name, '/');
 		if (!slash || en.type != S_IFREG)
 			continue;
+		add_dir(s, slash + 1);
 		look_at(s, slash + 1);
 		if (is_looked_at(slash + 1, en.size)) {
 			AUTO_BUF struct buf text = {0};
@@ -139,30 +151,20 @@ static void list_modules(const struct source_tree *s, struct strlist *ret)
 	}
 }
 
-static bool is_below(const char *name, const char *dir)
+/* Whether a directory is another one or below it. */
+static bool is_in(const char *dir, const char *other)
 {
-	const size_t n = strlen(dir);
-	return strncmp(name, dir, n) == 0 && name[n] == '/' && name[n + 1];
+	const size_t n = strlen(other);
+	return strncmp(dir, other, n) == 0 && (!dir[n] || dir[n] == '/');
 }
 
 /* Takes away the modules of which an archive has a file. */
-static int drop_archived(const struct source_tree *s, const struct run *run,
-			 struct strlist *modules, struct err *e)
+static void drop_archived(const struct source_tree *s, struct strlist *modules)
 {
-	AUTO_TAR struct tar *t = NULL;
-	struct tar_entry en;
-	int got;
-
-	if (tar_open(s->path, &limits, run, &t, e) < 0)
-		return -1;
-	while ((got = tar_next(t, &en, e)) > 0) {
-		const char *slash = strchr(en.name, '/');
-		for (size_t i = modules->count; slash && i-- > 0;)
-			if (is_below(slash + 1, modules->items[i]))
+	for (size_t k = 0; k < s->dirs.count; k++)
+		for (size_t i = modules->count; i-- > 0;)
+			if (is_in(s->dirs.items[k], modules->items[i]))
 				modules->items[i] = modules->items[--modules->count];
-	}
-
-	return got;
 }
 
 static int drop_present(const struct source_tree *s, struct strlist *modules, struct err *e)
@@ -189,7 +191,9 @@ int source_tree_warn(const struct source_tree *s, const struct run *run, struct 
 	list_modules(s, &modules);
 	if (!modules.count)
 		return 0;
-	if ((folder ? drop_present(s, &modules, e) : drop_archived(s, run, &modules, e)) < 0)
+	if (!folder)
+		drop_archived(s, &modules);
+	else if (drop_present(s, &modules, e) < 0)
 		return -1;
 	if (!modules.count)
 		return 0;

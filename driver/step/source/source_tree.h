@@ -17,6 +17,8 @@ struct source_tree {
 	struct arena *a;
 	const char *text[SOURCE_FILES]; /* NULL: missing */
 	size_t len[SOURCE_FILES];
+	/* of an archive: the directories that a file is in, many of them more than once */
+	struct strlist dirs;
 	const char *gpu_code; /* the first file for nvcc; "": none */
 	/* a C++ file, if all of them include CUDA's headers; "": they do not */
 	const char *needs_cuda;
