@@ -120,6 +120,9 @@ struct package_row { /* one package of a release */
 	 * needs CUDA. */
 	const char *name, *python;
 	bool cuda_only;
+	/* of its build, with a marker or extras, as the source has them: resolved and locked */
+	const char **also_requires;
+	unsigned also_requires_count;
 	/* Only for a source of the user's in the place of the release's: its version, and what it
 	 * is, for people. NULL: the release's. `version` stays the release's: options follow it. */
 	const char *own_version, *own_state;

@@ -69,7 +69,7 @@ static int python_script(const struct python *p, const char *script, const struc
 
 /* pip carries the reference implementation of markers and tags; the standard library has none. */
 static const char want_script[] =
-	"import sys\n"
+	"import json, sys\n"
 	"try:\n"
 	"    from pip._vendor.packaging import markers, tags\n"
 	"except ImportError:\n"
@@ -79,6 +79,7 @@ static const char want_script[] =
 	"    print('marker', int(not text or markers.Marker(text).evaluate()))\n"
 	"print('python', '%d.%d' % sys.version_info[:2])\n"
 	"print('implementation', tags.interpreter_name())\n"
+	"print('environment', json.dumps(markers.default_environment()))\n"
 	"known = list(tags.sys_tags())\n"
 	"for abi in dict.fromkeys(t.abi for t in known):\n"
 	"    print('abi', abi)\n"
@@ -105,6 +106,8 @@ static int read_answer(const struct python *p, const struct locked_list *all,
 			w->python = value;
 		} else if (strcmp(key, "implementation") == 0) {
 			w->implementation = value;
+		} else if (strcmp(key, "environment") == 0) {
+			w->environment = value;
 		} else if (strcmp(key, "abi") == 0) {
 			strlist_ref(&w->abis, p->arena, value);
 		} else if (strcmp(key, "platform") == 0) {
@@ -112,8 +115,9 @@ static int read_answer(const struct python *p, const struct locked_list *all,
 		}
 	}
 
-	bool has_tags = w->python && w->implementation && w->abis.count && w->platforms.count;
-	if (markers != all->count || !has_tags)
+	const bool is_named = w->python && w->implementation && w->environment;
+	const bool has_tags = w->abis.count && w->platforms.count;
+	if (markers != all->count || !is_named || !has_tags)
 		return err_set(e, ERR_BUILD, "unexpected output of the root's '%s'", p->program);
 	return 0;
 }

@@ -44,11 +44,41 @@ int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct a
 
 /* requirements_lock: a lock of what the build of an extension needs, where neither the root nor the
  * locked list of extensions has it: resolved once by the host's pip, as wheels for the root's
- * Python whose Requires-Python takes the host's, too, and kept in the store; *ret is its path,
- * NULL: none is needed. What the list pins stays at its versions where the requirements allow it.
- * ERR_NETWORK offline and when pip fails, ERR_POLICY where no wheels fit. */
+ * Python with that Python's markers, and kept in the store; *ret is its path, NULL: none is needed.
+ * What the list pins stays at its versions where the requirements allow it. ERR_NETWORK offline and
+ * when pip fails, ERR_POLICY where no wheels fit.
+ * requirements_look: what it would do, without asking the index and with a `store` that may be
+ * NULL. */
 int requirements_lock(const struct pyenv_request *q, const struct run *run, struct arena *a,
 		      const char **ret, struct err *e) MUST_CHECK;
+
+enum lock_state {
+	LOCK_NOT_NEEDED,
+	LOCK_GIVEN,  /* the user's */
+	LOCK_KEPT,   /* in the store, from an earlier build */
+	LOCK_TO_MAKE /* by the next build, unless its root has all that the list has not */
+};
+
+struct lock_look {
+	enum lock_state state;
+	const char *path;     /* of a given or kept lock; NULL */
+	struct strlist pins;  /* "cython==3.2.1", of a given or kept lock */
+	struct strlist wants; /* what neither list has */
+};
+
+int requirements_look(const struct pyenv_request *q, struct arena *a, struct lock_look *ret,
+		      struct err *e) MUST_CHECK;
+
+/* What a back end asked for (build_asks) when a source was first built, kept in the store with the
+ * locks. requirements_asked: adds it to *ret. requirements_ask: adds these to what is kept;
+ * ERR_POLICY for a text that names no distribution of an index. */
+int requirements_asked(const struct pyenv_request *q, struct arena *a, struct strlist *ret,
+		       struct err *e) MUST_CHECK;
+int requirements_ask(const struct pyenv_request *q, const struct strlist *more, struct arena *a,
+		     struct err *e) MUST_CHECK;
+/* requirements_text: "Name[x] >=1 ; marker" as one line that pip takes for nothing but a
+ * distribution of an index; NULL for other texts. */
+char *requirements_text(const char *requirement, struct arena *a);
 
 /* A locked list of Python distributions, pinned by version and sha256. */
 

@@ -17,6 +17,7 @@ struct pyenv_wanted {
 	const char *text;        /* the same as a requirements file */
 	const char *python;      /* "3.13" */
 	const char *implementation;
+	const char *environment; /* what markers are evaluated by, as JSON */
 	struct strlist abis;
 	struct strlist platforms;
 	char key[65];       /* digest of all of this: the store key */
@@ -33,5 +34,11 @@ int python_find_pip(const struct python *p, struct strlist *argv, struct err *e)
  * ERR_POLICY if it has no pip. */
 int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret,
 	       struct err *e) MUST_CHECK;
+/* python_start_pip: adds the words that start a pip that resolves for that Python: pip itself
+ * evaluates markers and Requires-Python for the one that runs it. Where this machine's pip is not
+ * built as expected it does so, and prints a line that begins with PIP_IS_OTHER. */
+#define PIP_IS_OTHER "ptbuild: another pip"
+int python_start_pip(const struct python *p, const struct pyenv_wanted *w, struct strlist *argv,
+		     struct err *e) MUST_CHECK;
 /* python_add_tags: the options of pip that choose files for that Python. */
 void python_add_tags(const struct python *p, const struct pyenv_wanted *w, struct strlist *argv);

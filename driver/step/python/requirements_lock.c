@@ -15,6 +15,8 @@ struct asking {
 	struct locked_list list; /* of every extension */
 	struct pyenv_wanted tags;
 	struct strlist requires; /* of this one */
+	struct strlist unlisted; /* those of them that the list has not */
+	bool more;               /* some that pyenv_check does not look at are among them */
 	const char *stage;       /* where pip may write */
 	const char *reason;      /* why it failed */
 };
@@ -74,7 +76,8 @@ static int ask_pip(struct asking *k, bool with_list, const char *report, bool *r
 
 	strlist_ref(&argv, a, "env");
 	strlist_addf(&argv, a, "TMPDIR=%s", k->stage);
-	if (python_find_pip(k->py, &argv, e) < 0 || write_requests(k, with_list, in, e) < 0)
+	if (python_start_pip(k->py, &k->tags, &argv, e) < 0 ||
+	    write_requests(k, with_list, in, e) < 0)
 		return -1;
 	strlist_split(&argv, a, fixed, " ");
 	python_add_tags(k->py, &k->tags, &argv);
@@ -89,6 +92,12 @@ static int ask_pip(struct asking *k, bool with_list, const char *report, bool *r
 	if (proc_run(&spec, k->py->run, &result, e) < 0)
 		return -1;
 	*ret = result.status == 0;
+	const char *other = strstr(buf_cstr(&output), PIP_IS_OTHER);
+	if (other)
+		log_warn(k->py->run->log,
+			 "the pip of this machine chooses only versions that its own Python can "
+			 "use, too: %.*s",
+			 (int)strcspn(other, "\n"), other);
 	if (*ret)
 		return 0;
 	if (proc_no_space("pip", k->stage, buf_cstr(&output), e))
@@ -170,8 +179,8 @@ static int refuse(const struct asking *k, const char *lacks, struct err *e)
 			   "root of your own (--root DIR)");
 }
 
-/* Markers are those of the host's Python to pip: what the root's
- * Python needs besides is asked for until nothing is missing. */
+/* A pip that evaluates markers for its own Python leaves out what the
+ * root's needs besides: that is asked for until nothing is missing. */
 static int resolve(struct asking *k, const char *lacks, struct found *ret, struct err *e)
 {
 	struct arena *a = k->py->arena;
@@ -241,6 +250,9 @@ static int root_has_all(const struct asking *k, bool *ret, struct err *e)
 	struct arena *a = k->py->arena;
 	struct strlist have = {0}, missing = {0};
 
+	*ret = false;
+	if (k->more)
+		return 0;
 	if (pyenv_check(k->q->plan, k->q->root, k->q->kind, k->py->run, a, &have, &missing, e) < 0)
 		return -1;
 	*ret = true;
@@ -280,29 +292,65 @@ static int make_lock(struct asking *k, const char *path, struct err *e)
 	return rc;
 }
 
+static void add(struct asking *k, const char *text, bool more)
+{
+	struct arena *a = k->py->arena;
+
+	strlist_once(&k->requires, a, text);
+	if (locked_has(&k->list, k->q->plan->python, text, a) && !strchr(text, '['))
+		return;
+	strlist_once(&k->unlisted, a, text);
+	k->more = k->more || more;
+}
+
+/* What its table or pyproject.toml names, for this Python, and what its back end asked for. */
+static int collect(struct asking *k, struct err *e)
+{
+	struct arena *a = k->py->arena;
+	const struct package_row *row = k->q->plan->package_row;
+	const char *const files[] = {TABLES_EXTENSION_LIST};
+	const struct marker_env env = {
+		.python = k->q->plan->python, .platform = k->q->plan->platform, .extra = ""};
+	struct strlist asked = {0};
+
+	if (locked_lists_read(path_join(a, k->q->profiles_dir, "requirements"), files, 1, a,
+			      &k->list, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < row->python_requires_count; i++)
+		add(k, row->python_requires[i], false);
+	for (unsigned i = 0; i < row->also_requires_count; i++) {
+		const char *marker = strchr(row->also_requires[i], ';');
+		if (marker_eval(marker ? marker + 1 : "", &env, a) != HOLDS_NEVER)
+			add(k, row->also_requires[i], true);
+	}
+
+	if (k->q->store && k->q->root && requirements_asked(k->q, a, &asked, e) < 0)
+		return -1;
+	for (size_t i = 0; i < asked.count; i++)
+		add(k, asked.items[i], true);
+	return 0;
+}
+
+static bool is_locked_later(const struct pyenv_request *q)
+{
+	const struct package_row *row = q->plan->package_row;
+	return row->name && strcmp(row->requirements, TABLES_EXTENSION_LIST) == 0;
+}
+
 int requirements_lock(const struct pyenv_request *q, const struct run *run, struct arena *a,
 		      const char **ret, struct err *e)
 {
-	const struct package_row *row = q->plan->package_row;
 	struct python py = {.root = q->root, .kind = q->kind, .run = run, .arena = a};
 	struct asking k = {.q = q, .py = &py};
-	const char *const files[] = {TABLES_EXTENSION_LIST};
 	const char *path;
 	struct stat st;
-	bool listed = true;
 
 	*ret = NULL;
-	if (!row->name || strcmp(row->requirements, TABLES_EXTENSION_LIST) != 0)
+	if (!is_locked_later(q))
 		return 0;
-	if (locked_lists_read(path_join(a, q->profiles_dir, "requirements"), files, 1, a, &k.list,
-			      e) < 0)
+	if (collect(&k, e) < 0)
 		return -1;
-	for (unsigned i = 0; i < row->python_requires_count; i++) {
-		listed = listed && locked_has(&k.list, q->plan->python, row->python_requires[i], a);
-		strlist_ref(&k.requires, a, row->python_requires[i]);
-	}
-
-	if (listed)
+	if (!k.unlisted.count)
 		return 0;
 	if (lock_path(&k, &path, e) < 0)
 		return -1;
@@ -313,4 +361,52 @@ int requirements_lock(const struct pyenv_request *q, const struct run *run, stru
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	*ret = st.st_size ? path : NULL;
 	return 0;
+}
+
+static int look_at_lock(struct lock_look *l, struct arena *a, struct err *e)
+{
+	struct locked_list list;
+
+	if (locked_list_read(l->path, a, &list, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++)
+		strlist_addf(&l->pins, a, "%s==%s", list.items[i].name, list.items[i].version);
+	return 0;
+}
+
+int requirements_look(const struct pyenv_request *q, struct arena *a, struct lock_look *ret,
+		      struct err *e)
+{
+	struct python py = {.root = q->root, .kind = q->kind, .arena = a};
+	struct asking k = {.q = q, .py = &py};
+	const struct package_row *row = q->plan->package_row;
+	struct stat st;
+
+	*ret = (struct lock_look){.state = LOCK_NOT_NEEDED};
+	if (row->name && requirements_is_lock(row->requirements)) {
+		ret->state = LOCK_GIVEN;
+		ret->path = row->requirements;
+		return look_at_lock(ret, a, e);
+	}
+
+	if (!is_locked_later(q))
+		return 0;
+	if (collect(&k, e) < 0)
+		return -1;
+	ret->wants = k.unlisted;
+	if (!k.unlisted.count)
+		return 0;
+	ret->state = LOCK_TO_MAKE;
+	if (!q->store || !q->root)
+		return 0;
+	if (lock_path(&k, &ret->path, e) < 0)
+		return -1;
+	if (stat(ret->path, &st) < 0) {
+		ret->path = NULL;
+		return 0;
+	}
+
+	/* An empty one: the root has all. */
+	ret->state = st.st_size ? LOCK_KEPT : LOCK_NOT_NEEDED;
+	return st.st_size ? look_at_lock(ret, a, e) : 0;
 }

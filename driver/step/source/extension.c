@@ -1,6 +1,7 @@
 #include "step/source/source_tree.h"
 
 #include "base/sys/fs.h"
+#include "core/wheel/requirement.h"
 #include "core/wheel/wheel.h"
 
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
@@ -161,9 +162,27 @@ static bool has_cuda_alone(const char *setup)
 	return !strstr(buf_cstr(&text), "CppExtension");
 }
 
+/* With a marker or extras: what comes of it depends on the Python. On one line, for pip. */
+static int add_also(const struct source *s, const char *text, struct strlist *ret, struct err *e)
+{
+	struct requirement r;
+	const size_t len = strlen(text);
+
+	if (requirement_parse(text, s->a, &r, e) < 0)
+		return err_wrap(e, "'%s': a requirement of its build", s->path);
+	if (*r.url || strcspn(text, "\r\n") != len) {
+		err_set(e, ERR_POLICY, "'%s': its build requires '%.80s', which no index has",
+			s->path, text);
+		return err_hint(e, "require a name and a range, like \"setuptools>=62.3,<80\"");
+	}
+
+	strlist_once(ret, s->a, text);
+	return 0;
+}
+
 static int make_row(const struct source *s, struct package_row *ret, struct err *e)
 {
-	struct strlist requires = {0};
+	struct strlist requires = {0}, also = {0};
 	const char *torch = range_of(s, &s->depends, "torch");
 	struct package_row row = {.backend = TABLES_EXTENSION_BACKEND,
 				  .series = "",
@@ -180,9 +199,13 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 	    check_range(s, "Python", row.python, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->requires.count; i++) {
-		const char *plain = extension_requirement(s->requires.items[i], s->a);
-		if (!plain || strchr(s->requires.items[i], ';') ||
-		    strcmp(wheel_requires_name(plain, s->a), "torch") == 0)
+		const char *text = s->requires.items[i];
+		const char *plain = extension_requirement(text, s->a);
+		if (!plain || strcmp(wheel_requires_name(plain, s->a), "torch") == 0)
+			continue;
+		if (strpbrk(text, ";[") && add_also(s, text, &also, e) < 0)
+			return -1;
+		if (strchr(text, ';'))
 			continue;
 		if (check_range(s, plain, plain + strspn(plain, NAME_LETTERS), e) < 0)
 			return -1;
@@ -191,6 +214,8 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 
 	row.python_requires = requires.items;
 	row.python_requires_count = (unsigned) requires.count;
+	row.also_requires = also.items;
+	row.also_requires_count = (unsigned)also.count;
 	const char *setup = s->tree->text[SOURCE_SETUP_PY];
 	row.cuda_only = setup && (has_cuda_alone(setup) ||
 				  (strstr(setup, "CUDAExtension") && *s->tree->needs_cuda));
