@@ -389,3 +389,31 @@ int build_run(const struct build_request *q, struct arena *a, struct build_resul
 	*ret = b.result;
 	return 0;
 }
+
+int build_asks(const struct build_request *q, const struct run *run, struct arena *a,
+	       struct strlist *ret, struct err *e)
+{
+	const char *program =
+		arena_strndup(a, (const char *)requires_program, requires_program_size);
+	const char *const argv[] = {"python3", "-c", program, NULL};
+	const struct backend *b;
+	struct build_result none = {0};
+	struct sandbox s;
+	AUTO_BUF struct buf out = {0};
+	struct err why = {0};
+
+	if (backend_find(q->plan->package_row->backend, &b, e) < 0 ||
+	    build_set_up(q, b, 1, a, &s, &none, e) < 0)
+		return -1;
+	if (sandbox_capture(&s, argv, run, &out, &why) < 0) {
+		if (why.kind == ERR_INTERRUPTED || why.kind == ERR_SYSTEM)
+			return err_take(e, &why);
+		/* The build fails likewise, with all of its output in the log. */
+		log_verbose(run->log, "%s: its back end names no requirements: %s",
+			    q->plan->package, why.msg);
+		return 0;
+	}
+
+	strlist_split(ret, a, buf_cstr(&out), "\n");
+	return 0;
+}

@@ -118,6 +118,11 @@ struct build_result {
 /* build_prepare: runs the plan's prepare commands in the patched tree. ERR_BUILD names the command
  * and shows its last output. */
 int build_prepare(const struct build_request *q, const struct run *run, struct err *e) MUST_CHECK;
+/* build_asks: what the back end of an extension wants besides [build-system] requires (PEP 517) and
+ * the environment lacks, as it writes it: its code is run in the sandbox of the build. Empty where
+ * that fails. */
+int build_asks(const struct build_request *q, const struct run *run, struct arena *a,
+	       struct strlist *ret, struct err *e) MUST_CHECK;
 /* build_run: configures (where the back end has a run for that; checked at once), builds and
  * checks. A tree that an earlier run left is resumed. When the kernel kills compilers for memory,
  * it goes on with half as many jobs and notes that in the result; ERR_SYSTEM only when one job was

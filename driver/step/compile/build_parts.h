@@ -50,9 +50,12 @@ extern const char BACKEND_RPATH[];
  * compiled at once. */
 #define BACKEND_MODULES SANDBOX_CFG "/modules"
 
-/* The files ptbuild_modules.py, nvcc_by_ccache.sh and larger_heap.sh beside this one. */
-extern const unsigned char modules_program[], nvcc_by_ccache_script[], larger_heap_script[];
-extern const size_t modules_program_size, nvcc_by_ccache_script_size, larger_heap_script_size;
+/* The files ptbuild_modules.py, build_requires.py, nvcc_by_ccache.sh and larger_heap.sh beside this
+ * one. */
+extern const unsigned char modules_program[], requires_program[], nvcc_by_ccache_script[],
+	larger_heap_script[];
+extern const size_t modules_program_size, requires_program_size, nvcc_by_ccache_script_size,
+	larger_heap_script_size;
 
 struct backend_options {
 	unsigned jobs;

@@ -106,6 +106,8 @@ struct make {
 	const struct isa_rules *code;
 	struct fetch_source *sources; /* known once they are fetched */
 	struct pyenv pyenv;
+	/* what the back end of an extension wants and the environment lacks: the build stopped */
+	struct strlist asks;
 	struct build_result build;
 	struct relocate_result relocated;
 	struct strlist licenses; /* of what was vendored, below dist-info/licenses */
@@ -193,10 +195,19 @@ int pipeline_repack(const struct make *m, const char **ret, struct err *e) MUST_
 
 /* pipeline_needs_cuda: whether a build or its torch is for CUDA. */
 bool pipeline_needs_cuda(const struct pipeline_request *q) __attribute__((pure));
+/* pipeline_other_store: returns the store of the world that --root names by its path; NULL: this
+ * one or a fallback. */
+const char *pipeline_other_store(const struct store *store, const struct root *root,
+				 struct arena *a);
 /* pipeline_lock: gives an extension of the tables the lock of what its build needs, if it needs one
- * (requirements_lock). */
+ * (requirements_lock).
+ * pipeline_lock_more: after a build that stopped as its back end `asks` for more: a lock that has
+ * that as well. Leaves the error of the build where the lock is the user's. */
 int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const struct run *run,
 		  struct arena *a, const struct tables **tables, struct err *e) MUST_CHECK;
+int pipeline_lock_more(const struct pipeline_request *q, const struct plan *p,
+		       const struct strlist *asks, const struct run *run, struct arena *a,
+		       const struct tables **tables, struct err *e) MUST_CHECK;
 /* Callbacks of a preflight_request whose `user` is a pipeline_request. pipeline_trial: what it
  * lacks offline is a warning where all is looked at. */
 int pipeline_installs(void *user, struct preflight *d, struct strlist *ret,

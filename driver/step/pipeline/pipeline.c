@@ -8,6 +8,8 @@
 #include "step/pack/pack.h"
 #include "step/pipeline/make.h"
 
+enum { ASK_ROUNDS = 3 }; /* what a back end asks for may make it ask for more */
+
 struct pipeline {
 	const struct pipeline_request *q;
 	const struct run *run;
@@ -23,6 +25,7 @@ struct pipeline {
 	bool sandbox_works;      /* it was tried */
 	bool elsewhere;          /* without a sandbox, and not where its paths are */
 	struct strlist ready;    /* "variant release" of what has passed its preflight */
+	struct strlist asks;     /* of the back end of the extension that was built last */
 	/* the torches that nobody asked for by name and
 	 * that could not be had: each is tried once */
 	struct pipeline_failures torches;
@@ -62,24 +65,6 @@ static int resolve(struct pipeline *l, const struct target *of, const struct pla
 	return plan_resolve(l->tables, &r, l->arena, ret, e);
 }
 
-/* Returns the store of the world that --root names by its path; NULL: this one or a fallback. */
-static const char *other_store(const struct pipeline *l, const struct store *store)
-{
-	const char *const *dirs;
-	const size_t count = store_fallbacks(store, &dirs);
-	const char *dir =
-		path_dir(l->arena, path_dir(l->arena, path_dir(l->arena, l->q->root->dir)));
-	AUTO_FREE char *real = realpath(dir, NULL);
-
-	for (size_t i = 0; i <= count; i++) {
-		AUTO_FREE char *own = realpath(i < count ? dirs[i] : store_dir(store), NULL);
-		if (real && own && strcmp(real, own) == 0)
-			return NULL;
-	}
-
-	return dir;
-}
-
 /* The whole world, before anything of it is run: the command looked at its directories alone. */
 static int check_world(const struct pipeline *l, struct err *e)
 {
@@ -88,7 +73,7 @@ static int check_world(const struct pipeline *l, struct err *e)
 	if (!key)
 		return 0;
 	struct store *store = l->q->world_store ? l->q->world_store : l->q->store;
-	const char *other = other_store(l, store);
+	const char *other = pipeline_other_store(store, l->q->root, l->arena);
 	if (other) {
 		err_set(e, ERR_POLICY,
 			"the world '%s' is of another store, and is checked by its own",
@@ -293,6 +278,9 @@ static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, st
 	if (make_in(l, it, m, &tree, e) == 0)
 		return l->q->options.keep_tree ? work_tree_give_back(&tree, e)
 					       : work_tree_remove(&tree, e);
+	l->asks = m->asks;
+	if (m->asks.count && work_tree_remove(&tree, ERR_IGNORED) == 0)
+		return -1; /* it is planned again, in another tree */
 	if (work_tree_give_back(&tree, &why) < 0)
 		log_warn(l->run->log, "%s: the build tree stays in '%s' until the next build there",
 			 why.msg, SANDBOX_TOP);
@@ -414,8 +402,17 @@ static int obtain(struct pipeline *l, const struct target *of, struct pipeline_i
 {
 	const struct plan *plan;
 
-	if (resolve(l, of, &plan, e) < 0 || obtain_plan(l, plan, of->torch, ret, e) < 0)
-		return -1;
+	for (unsigned round = 0;; round++) {
+		l->asks = (struct strlist){0};
+		if (resolve(l, of, &plan, e) < 0)
+			return -1;
+		if (obtain_plan(l, plan, of->torch, ret, e) == 0)
+			break;
+		if (!l->asks.count || round == ASK_ROUNDS ||
+		    pipeline_lock_more(l->q, plan, &l->asks, l->run, l->arena, &l->tables, e) < 0)
+			return -1;
+	}
+
 	(*ret)->asked = variant_name(&of->t->variant, l->arena);
 	return 0;
 }
@@ -606,16 +603,17 @@ static int look_ahead(struct pipeline *l, struct err *e)
 static int lock_requirements(struct pipeline *l, struct err *e)
 {
 	const struct plan *p;
+	int rc = 0;
 
-	for (size_t i = 0; i < l->q->count; i++) {
+	for (size_t i = 0; rc == 0 && i < l->q->count; i++) {
 		const struct target of = {.t = &l->q->targets[i], .rev = 1};
-		if (tables_package_rank(of.t->variant.package) == TABLES_PACKAGES &&
-		    (resolve(l, &of, &p, e) < 0 ||
-		     pipeline_lock(l->q, p, l->run, l->arena, &l->tables, e) < 0))
-			return -1;
+		if (tables_package_rank(of.t->variant.package) == TABLES_PACKAGES)
+			rc = resolve(l, &of, &p, e) < 0
+				     ? -1
+				     : pipeline_lock(l->q, p, l->run, l->arena, &l->tables, e);
 	}
 
-	return 0;
+	return rc;
 }
 
 static int build(struct pipeline *l, struct err *e)

@@ -244,15 +244,37 @@ bool pipeline_needs_cuda(const struct pipeline_request *q)
 	return false;
 }
 
+const char *pipeline_other_store(const struct store *store, const struct root *root,
+				 struct arena *a)
+{
+	const char *const *dirs;
+	const size_t count = store_fallbacks(store, &dirs);
+	const char *dir = path_dir(a, path_dir(a, path_dir(a, root->dir)));
+	AUTO_FREE char *real = realpath(dir, NULL);
+
+	for (size_t i = 0; i <= count; i++) {
+		AUTO_FREE char *own = realpath(i < count ? dirs[i] : store_dir(store), NULL);
+		if (real && own && strcmp(real, own) == 0)
+			return NULL;
+	}
+
+	return dir;
+}
+
+static struct pyenv_request lock_request(const struct pipeline_request *q, const struct plan *p)
+{
+	return (struct pyenv_request){.plan = p,
+				      .profiles_dir = q->profiles_dir,
+				      .root = q->root,
+				      .kind = q->kind,
+				      .store = q->store,
+				      .offline = q->fetch.offline};
+}
+
 int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const struct run *run,
 		  struct arena *a, const struct tables **tables, struct err *e)
 {
-	const struct pyenv_request r = {.plan = p,
-					.profiles_dir = q->profiles_dir,
-					.root = q->root,
-					.kind = q->kind,
-					.store = q->store,
-					.offline = q->fetch.offline};
+	const struct pyenv_request r = lock_request(q, p);
 	const char *lock;
 
 	if (requirements_lock(&r, run, a, &lock, e) < 0)
@@ -260,6 +282,27 @@ int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const 
 	if (lock)
 		*tables = tables_lock(*tables, p->package, lock, a);
 	return 0;
+}
+
+int pipeline_lock_more(const struct pipeline_request *q, const struct plan *p,
+		       const struct strlist *asks, const struct run *run, struct arena *a,
+		       const struct tables **tables, struct err *e)
+{
+	const char *have = p->package_row->requirements;
+	struct package_row row = *p->package_row;
+	struct plan unlocked = *p;
+	const struct pyenv_request r = lock_request(q, &unlocked);
+
+	if (requirements_is_lock(have) &&
+	    !path_below(have, path_join(a, store_dir(q->store), "stamps")))
+		return -1;
+	err_clear(e);
+	log_info(run->log, "%s: its back end asks for %s", p->package, strlist_join(asks, a, ", "));
+	row.requirements = TABLES_EXTENSION_LIST;
+	unlocked.package_row = &row;
+	return requirements_ask(&r, asks, a, e) < 0
+		       ? -1
+		       : pipeline_lock(q, &unlocked, run, a, tables, e);
 }
 
 int pipeline_trial(void *user, struct preflight *d, struct err *e)

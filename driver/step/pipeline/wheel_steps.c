@@ -313,6 +313,21 @@ static int make_torch(struct make *m, struct err *e)
 			      &m->torch_files, e);
 }
 
+/* An extension's own code, which may ask for more than its files say. */
+static int ask_back_end(struct make *m, struct err *e)
+{
+	const struct package_row *row = m->plan->package_row;
+	struct build_request b = build_request(m);
+
+	if (build_asks(&b, m->run, m->arena, &m->asks, e) < 0)
+		return -1;
+	if (!m->asks.count)
+		return 0;
+	err_set(e, ERR_POLICY, "the build of %s needs %s, too, and '%s' does not have it",
+		m->plan->package, strlist_join(&m->asks, m->arena, ", "), row->requirements);
+	return err_hint(e, "lock it as well, or leave --requirements out");
+}
+
 static int step_python(struct make *m, struct err *e)
 {
 	const struct pyenv_request q = {.plan = m->plan,
@@ -324,7 +339,9 @@ static int step_python(struct make *m, struct err *e)
 					.offline = m->q->fetch.offline};
 	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
 		return -1;
-	return m->torch ? make_torch(m, e) : 0;
+	if (m->torch && make_torch(m, e) < 0)
+		return -1;
+	return plan_is_extension(m->plan) && !m->no_ccache ? ask_back_end(m, e) : 0;
 }
 
 static int step_build(struct make *m, struct err *e)
