@@ -101,9 +101,14 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 {
 	struct cmd_root_state state;
 	struct cmd_cost k;
+	const char *needs;
 
 	if (d->stop)
 		return 0;
+	if (cmd_requirements(c, d->q->plan, d->q->not_made ? NULL : d->q->root, &needs, e) < 0)
+		return -1;
+	if (needs)
+		preflight_ok(d, "python", "%s", needs);
 	if (cmd_root_look(c, &state, e) < 0 ||
 	    cmd_cost(c, d->q->plan, &state, cmd_selected(c)->plan.torch, d->arena, &k, e) < 0)
 		return -1;

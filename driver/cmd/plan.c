@@ -234,6 +234,9 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 	int rc = make_plan(&own, s, o, e);
 	if (rc == 0)
 		rc = cmd_needs_plan(&own, o->plan, o->root.world, e);
+	const char *needs = NULL;
+	if (rc == 0)
+		rc = cmd_requirements(&own, o->plan, is_probed(c, o) ? c->root : NULL, &needs, e);
 	if (rc == 0 && options->online)
 		rc = cmd_needs_network(c, o->plan, e);
 	if (rc == 0) {
@@ -252,11 +255,14 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 			its, "disk_bytes",
 			json_integer((json_int_t)(cost.build_bytes + cost.world_bytes)));
 		json_object_set_new(doc, "cost", its);
+		if (needs)
+			json_object_set_new(doc, "build_needs", json_string(needs));
 		if (o->table) {
 			cmd_total_add(c, p, &cost, &o->root, &o->total);
 		} else if (!c->global->json) {
 			plan_words(doc, p, o->detail);
 			add_needs(&own, doc, o, &cost);
+			json_object_set_new(doc, "-needs", json_or_null(needs));
 		}
 
 		json_array_append_new(o->all, doc);

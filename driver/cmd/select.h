@@ -84,6 +84,10 @@ struct cmd_extension {
  * else and for two of one name, ERR_CONFIG for a name that is not pinned. */
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p,
 		  struct cmd_extension *ret, struct err *e) MUST_CHECK;
+/* cmd_requirements: what the build of an extension needs from Python besides the locked list, and
+ * where that is pinned or will be; NULL for nothing. `root` NULL: it is not there yet. */
+int cmd_requirements(struct cmd_context *c, const struct plan *p, const struct root *root,
+		     const char **ret, struct err *e) MUST_CHECK;
 /* cmd_extension_cuda: sets torch_cuda of an extension for the CPU whose --torch is for CUDA.
  * Planning reports errors in reading that torch. */
 int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct selection *s,

@@ -7,6 +7,7 @@
 #include "core/world/world.h"
 #include "step/fetch/fetch.h"
 #include "step/pipeline/make.h"
+#include "step/python/pyenv.h"
 #include "step/source/source.h"
 
 int cmd_source(struct cmd_context *c, const char *path, const char *name, const char *version,
@@ -474,4 +475,35 @@ struct plan_options cmd_plan_asked(const struct cmd_context *c)
 
 	o.sources = c->sources;
 	return o;
+}
+
+/* ---- what the build of an extension needs from Python ---- */
+
+int cmd_requirements(struct cmd_context *c, const struct plan *p, const struct root *root,
+		     const char **ret, struct err *e)
+{
+	struct arena *a = c->arena;
+	struct pyenv_request q = {.plan = p, .root = root, .kind = cmd_sandbox(c)};
+	struct lock_look l;
+	const char *out;
+
+	*ret = NULL;
+	if (!plan_is_extension(p))
+		return 0;
+	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_out_dir(c, &out, e) < 0 ||
+	    cmd_store_look(c, &q.store, e) < 0 || requirements_look(&q, a, &l, e) < 0)
+		return -1;
+	const char *pins = arena_printf(a, "%zu package%s: %s", l.pins.count, plural(l.pins.count),
+					strlist_join(&l.pins, a, ", "));
+	if (l.state == LOCK_GIVEN)
+		*ret = arena_printf(a, "'%s' pins %s", l.path, pins);
+	else if (l.state == LOCK_KEPT)
+		*ret = arena_printf(a, "the lock of an earlier build pins %s", pins);
+	else if (l.state == LOCK_TO_MAKE)
+		*ret = arena_printf(a,
+				    "%s%s, resolved by the first build and locked in "
+				    "'%s/%s/requirements.txt'",
+				    strlist_join(&l.wants, a, ", "),
+				    root ? "" : " unless the root has them", out, p->variant);
+	return 0;
 }

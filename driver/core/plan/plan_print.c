@@ -193,6 +193,7 @@ const struct show plan_rows[] = {
 	ROW("cuda", "{cuda}[{?-brief}, and {blas} for the CPU]"),
 	ROW("toolkit", "{toolkit.release} in {toolkit.where} ({toolkit.layout})"),
 	ROW("world", "{-world}"),
+	ROW("build needs", "{-needs}"),
 	ROW("cpu flags", "{!-brief}{cpu_flags}"), /* which CFLAGS shows */
 	ROW("requires", "{!-brief}{requires:,}"),
 	ROW("blas", "{!-brief}{blas}"),

@@ -111,6 +111,51 @@ def test_a_version_of_the_list_gives_way(world):
     assert r.returncode == 0 and pins(lock_of(world)) == ["below==3.0", "listed==2.0", "madeup==1.1"], (r.stderr, lock_of(world))
 
 
+BACK_END = """
+from setuptools.build_meta import *  # noqa: F401,F403
+
+def get_requires_for_build_wheel(config_settings=None):
+    print("not an answer")
+    return ["madeup>=1.0,<2", 'never; python_version < "3"']
+"""
+
+
+def test_a_back_end_asks_for_more(world):
+    """Its answer is known once its code ran; from then on it is in the lock, and nothing has to be asked."""
+    top = folder(world, "asking", [])
+    write(f"{top}/own.py", BACK_END)
+    write(f"{top}/pyproject.toml", "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'own'\nbackend-path = ['.']\n")
+    r = extension(world, "build", top)
+    assert r.returncode == 0 and "its back end asks for madeup>=1.0,<2\n" in r.stderr, r.stderr
+    assert pins(lock_of(world)) == ["below==3.0", "listed==1.0", "madeup==1.1"], lock_of(world)
+    first, lock = record(r), lock_of(world)
+    shutil.rmtree(os.path.join(world.cache, "objects", "wheel"))
+    r = extension(world, "build", top, "--offline", env={**world.env, "PIP_FIND_LINKS": "/nowhere"})
+    assert r.returncode == 0 and "back end" not in r.stderr, r.stderr
+    assert not record(r)["store_hit"] and record(r)["record"]["sha256"] == first["record"]["sha256"]
+    # A lock of the user's is not added to.
+    short, whole = world.path("asked-short.txt"), world.path("asked-whole.txt")
+    write(short, "".join(line + "\n" for line in lock.splitlines() if "madeup" not in line))
+    write(whole, lock)
+    r = extension(world, "build", top, "--requirements", short, cache=world.path("asked"))
+    assert r.returncode == 7 and "needs madeup>=1.0,<2, too, and '" in r.stderr, (r.returncode, r.stderr)
+    r = extension(world, "build", top, "--requirements", whole, cache=world.path("asked"))
+    assert r.returncode == 0 and record(r)["record"]["sha256"] == first["record"]["sha256"], r.stderr
+
+
+def test_markers_and_extras_count(world):
+    """A requirement with a marker or extras is one as well, and another Python's is none."""
+    top = folder(world, "marked", ['never; python_version < "3"', f'madeup[x] <2; python_version == "{host_python()}"'])
+    r = extension(world, "build", top)
+    assert r.returncode == 7 and "never" in r.stderr, (r.returncode, r.stderr)  # the extra's requirement, which no index has
+    top = folder(world, "marked", ['never; python_version < "3"', f'madeup <2; python_version == "{host_python()}"'])
+    r = extension(world, "build", top)
+    assert r.returncode == 0 and "madeup==1.1" in pins(lock_of(world)), r.stderr
+    for text in ("madeup @ file:///madeup.whl ; python_version > '3'", "madeup[x\n--index-url http://localhost/]"):
+        r = extension(world, "plan", folder(world, "elsewhere", [text]))
+        assert r.returncode in (5, 7) and "build" in r.stderr, (text, r.returncode, r.stderr)
+
+
 def test_a_version_is_given(world):
     top = folder(world, "versionless", ["madeup<2"], SETUP % "version=__import__('os').environ['SETUPTOOLS_SCM_PRETEND_VERSION'], ")
     r = extension(world, "build", top)
@@ -140,6 +185,17 @@ def test_a_plan_needs_no_index(world):
     top = folder(world, "tiny", ["madeup>=1.0,<2"])
     r = extension(world, "plan", top, "--offline", cache=world.path("planned"))
     assert r.returncode == 0 and json.loads(r.stdout)["package"] == "tiny", r.stderr
+    needs = json.loads(r.stdout)["build_needs"]
+    assert "madeup>=1.0,<2" in needs and needs.endswith("/requirements.txt'"), needs
+    lock = world.path("pinned.txt")
+    write(lock, f"madeup==1.1 --hash=sha256:{'1' * 64}\nlisted==1.0 --hash=sha256:{'2' * 64}\n")
+    r = extension(world, "plan", top, "--requirements", lock)
+    assert json.loads(r.stdout)["build_needs"] == f"'{lock}' pins 2 packages: madeup==1.1, listed==1.0", r.stdout
+    r = extension(world, "doctor", top, "--requirements", lock)
+    assert any("pins 2 packages: madeup==1.1" in check["text"] for check in json.loads(r.stdout)["checks"]), r.stdout
+    # What an earlier build resolved here.
+    r = extension(world, "plan", top, "--root", "/")
+    assert "build_needs" in json.loads(r.stdout) and "pins 3 packages: below==3.0" in json.loads(r.stdout)["build_needs"], r.stdout
 
 
-main([test_requirements_are_locked_once, test_a_version_of_the_list_gives_way, test_a_version_is_given, test_what_cannot_be_resolved, test_a_plan_needs_no_index], prepare)
+main([test_requirements_are_locked_once, test_a_version_of_the_list_gives_way, test_a_back_end_asks_for_more, test_markers_and_extras_count, test_a_version_is_given, test_what_cannot_be_resolved, test_a_plan_needs_no_index], prepare)
