@@ -289,8 +289,8 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	    collect_sources(items, chosen.count, c->arena, &sources, &n, e) < 0 ||
 	    cmd_store(c, &store, e) < 0)
 		return -1;
-	if (fetch_all(&(struct fetcher){store, c->fetch, c->run, c->arena}, sources, n, &stats,
-		      e) < 0)
+	if (fetch_all(&(struct fetcher){store, c->fetch, c->run, c->arena}, sources, n, &stats, e) <
+	    0)
 		return -1;
 	/* The Python requirements of the builds that the root lacks. */
 	if (!options->sources_only) {

@@ -490,8 +490,9 @@ int cmd_requirements(struct cmd_context *c, const struct plan *p, const struct r
 	*ret = NULL;
 	if (!plan_is_extension(p))
 		return 0;
-	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_out_dir(c, &out, e) < 0 ||
-	    cmd_store_look(c, &q.store, e) < 0 || requirements_look(&q, a, &l, e) < 0)
+	q.profiles_dir = c->profiles_dir;
+	if (cmd_out_dir(c, &out, e) < 0 || cmd_store_look(c, &q.store, e) < 0 ||
+	    requirements_look(&q, a, &l, e) < 0)
 		return -1;
 	const char *pins = arena_printf(a, "%zu package%s: %s", l.pins.count, plural(l.pins.count),
 					strlist_join(&l.pins, a, ", "));

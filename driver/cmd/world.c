@@ -441,10 +441,10 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 
 	if (cmd_open(c, OPEN_NETWORK, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
+	const struct fetcher by = {store, c->fetch, c->run, c->arena};
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		struct wheel_page page;
-		if (wheel_list(&(struct fetcher){store, c->fetch, c->run, c->arena}, p->wheels[i],
-			       &page, e) < 0 ||
+		if (wheel_list(&by, p->wheels[i], &page, e) < 0 ||
 		    lock_wheel(p->wheels[i], "py3", "none", l->platform, page.files, page.count,
 			       c->arena, &wheels[i], e) < 0)
 			return -1;
@@ -453,9 +453,8 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	if (p->archives_count) {
 		AUTO_BUF struct buf text = {0};
 		const char *file;
-		if (fetch_latest(&(struct fetcher){store, c->fetch, c->run, c->arena},
-				 &(struct fetch_page){p->manifest, NULL, MANIFEST_MAX}, &file,
-				 e) < 0 ||
+		const struct fetch_page page = {p->manifest, NULL, MANIFEST_MAX};
+		if (fetch_latest(&by, &page, &file, e) < 0 ||
 		    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
 			return -1;
 		if (lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count,

@@ -63,7 +63,8 @@ static void print_word(const struct extensions *x, const struct decoder *d, uint
 	AUTO_ARENA struct arena a = {0};
 	struct decode_tally t = {0};
 
-	decode_run(d, (const uint8_t *)&word, sizeof(word), 0, EXTENSION_BASELINE, &t);
+	decode_run(d, &(struct code_bytes){(const uint8_t *)&word, sizeof(word), 0},
+		   EXTENSION_BASELINE, &t);
 	struct strlist needs = {0};
 	strlist_split(&needs, &a, t.count ? extensions_text(x, EXTENSION_AARCH64, t.seen, &a) : "-",
 		      ", ");

@@ -165,10 +165,11 @@ static int check_cross(const struct checking *c)
 	const bool others = p->wheels_count || p->archives_count || *p->python;
 
 	if (!cross && keys)
-		return bad(c, 1,
-			   "target, emulator, cpu, moves, same and slower are keys of a cross part, "
-			   "unlike",
-			   c->name);
+		return bad(
+			c, 1,
+			"target, emulator, cpu, moves, same and slower are keys of a cross part, "
+			"unlike",
+			c->name);
 	if (!cross)
 		return 0;
 	if (!p->packages_count || others || !*p->cpu)

@@ -116,7 +116,7 @@ int pipeline_test(const struct pipeline_test_request *t, struct arena *a, json_t
 	log_info(t->run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level,
 		 m.build_dir);
 	if (t->q->root->emulation)
-		log_info(run->log, "%s: tests run by %s", t->package, run_by(t, a));
+		log_info(t->run->log, "%s: tests run by %s", t->package, run_by(t, a));
 	json_t *files;
 	if (run_in(&m, t, tests, &files, e) < 0)
 		return -1;
