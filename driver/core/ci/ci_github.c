@@ -163,7 +163,9 @@ static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 	json_int_t minutes = ci_limits(p->tables, "github", j->runner).minutes;
 	json_object_set_new(o, "minutes", json_integer(minutes));
 	/* A build that is stopped before the job is leaves time to save what it compiled. */
-	json_int_t build = minutes > 2 * SAVE_MINUTES ? minutes - SAVE_MINUTES : minutes / 2 + 1;
+	json_int_t build = minutes / 2 + 1;
+	if (minutes - SAVE_MINUTES > build)
+		build = minutes - SAVE_MINUTES;
 	json_object_set_new(o, "build_minutes", json_integer(build));
 	if (p->shards > 1)
 		json_object_set_new(o, "shard", json_string(j->shard));
