@@ -480,9 +480,9 @@ static void test_wheel_of_another_platform_is_tested_in_its_world(void **state)
 	const char *wheel =
 		arena_printf(&ran.arena, "torch-2.6.0-cp313-cp313-manylinux_2_39_%s.whl",
 			     arm ? "x86_64" : "aarch64");
-	test_write(test_path(wheel), "x");
+	test_write(test_path("%s", wheel), "x");
 	const char *args = arena_printf(&ran.arena, "test '%s' --release 2.6.0-debian --offline",
-					test_path(wheel));
+					test_path("%s", wheel));
 	assert_int_not_equal(ptbuild(args), 0);
 	assert_contains(err_text(), "world debian13+tests13");
 	ptbuild(arena_printf(&ran.arena, "%s --root world:debian13", args));
