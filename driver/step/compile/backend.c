@@ -9,6 +9,8 @@ const char BACKEND_RPATH[] = SANDBOX_TOP
 #define PREFIX_MAP "-ffile-prefix-map=" SANDBOX_SRC "/="
 /* Headers of a torch wheel put their own path into what is compiled against them. */
 #define TORCH_MAP "-ffile-prefix-map=" SANDBOX_TORCH "/="
+/* So do those of pybind11, which a list or lock may install. */
+#define VENV_MAP "-ffile-prefix-map=" SANDBOX_VENV "/="
 
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
 /* Stored: relocation unpacks the wheel at once, and Python's deflate needs 17 s for PyTorch. */
@@ -187,6 +189,8 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 		add_prefix_map(p, &env, a, PREFIX_MAP);
 	if (!b->cmake && o->torch)
 		add_prefix_map(p, &env, a, TORCH_MAP);
+	if (!b->cmake && o->venv)
+		add_prefix_map(p, &env, a, VENV_MAP);
 	if (o->linker)
 		append_flag(&env, a, "LDFLAGS", arena_printf(a, "-fuse-ld=%s", o->linker));
 	append_flag(&env, a, "LDFLAGS",

@@ -242,6 +242,7 @@ static void test_torch_and_venv_are_found(void **state)
 		       &a);
 	assert_string_equal(kvlist_get(&l, "PYTHONPATH"), "/ptbuild/cfg/modules:/ptbuild/torch");
 	assert_contains(kvlist_get(&l, "CXXFLAGS"), "-ffile-prefix-map=/ptbuild/torch/=");
+	assert_contains(kvlist_get(&l, "CXXFLAGS"), "-ffile-prefix-map=/ptbuild/venv/=");
 	assert_string_equal(kvlist_get(&l, "PATH"), "/ptbuild/venv/bin:/usr/bin:/bin");
 }
 
