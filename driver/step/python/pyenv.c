@@ -430,6 +430,14 @@ static int read_lists(const struct pyenv_request *q, struct arena *a, struct loc
 				 ARRAY_LEN(files), a, ret, e);
 }
 
+/* A lock is installed whatever the root has: it has what a back end asks for, too, and makes the
+ * same wheel in a root of other versions. */
+static bool is_locked(const struct pyenv_request *q)
+{
+	const char *file = q->plan->package_row->requirements;
+	return file && requirements_is_lock(file);
+}
+
 int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct arena *a,
 		   struct strlist *ret, struct err *e)
 {
@@ -441,7 +449,7 @@ int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct 
 		return 0;
 	if (pyenv_check(q->plan, q->root, q->kind, run, a, &have, &missing, e) < 0)
 		return -1;
-	if (missing.count == 0)
+	if (missing.count == 0 && !is_locked(q))
 		return 0;
 	if (read_lists(q, a, &list, e) < 0)
 		return -1;
@@ -618,12 +626,12 @@ int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct a
 	if (python_find(&py, q->plan->python, e) < 0 || check_with(&py, q->plan, &c, e) < 0)
 		return -1;
 	out.have = c.have;
-	if (c.missing.count == 0) {
+	if (c.missing.count == 0 && !is_locked(q)) {
 		*ret = out;
 		return 0;
 	}
 
-	wanted.lacks = strlist_join(&c.missing, a, ", ");
+	wanted.lacks = c.missing.count ? strlist_join(&c.missing, a, ", ") : "versions of the lock";
 	if (get_wheels(q, &py, &wanted, e) < 0)
 		return -1;
 	if (q->build_dir) {

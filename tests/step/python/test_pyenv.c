@@ -306,6 +306,17 @@ static void complete_root_needs_no_environment(void **state)
 	assert_false(fs_exists(TRUSTED, path_join(&f->a, f->build, "venv")));
 }
 
+static void test_lock_is_installed_in_a_complete_root(void **state)
+{
+	struct fixture *f = *state;
+
+	require(f, "pip");
+	put_list(f, wheel(f, "ptbtoy", "2.5"));
+	f->row.requirements = list_path(f);
+	assert_ok(prepare(f, false), &f->e);
+	assert_string_equal(ask_env(f, "import ptbtoy; print(ptbtoy.version, end=\"\")"), "2.5");
+}
+
 static void missing_without_a_list_names_what_is_missing(void **state)
 {
 	struct fixture *f = *state;
@@ -633,6 +644,7 @@ int main(void)
 		T(another_python_than_planned_is_refused),
 		T(root_without_python),
 		T(complete_root_needs_no_environment),
+		T(test_lock_is_installed_in_a_complete_root),
 		T(missing_without_a_list_names_what_is_missing),
 		T(list_is_downloaded_and_installed),
 		T(works_without_a_sandbox_too),
