@@ -38,12 +38,18 @@ struct output {
 	struct strlist lack; /* what its keys do not count and a build's do: their keys differ */
 };
 
+/* Whether the root is there, and of this platform. */
+static bool is_here(const struct cmd_context *c, const struct output *o)
+{
+	if (*o->no_world.msg || !o->root.made)
+		return false;
+	return !o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0;
+}
+
 /* Whether the root's tools are asked: only those of a root that is named, is there, and fits. */
 static bool is_probed(const struct cmd_context *c, const struct output *o)
 {
-	if (!c->global->root || *o->no_world.msg || !o->root.made)
-		return false;
-	return !o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0;
+	return c->global->root && is_here(c, o);
 }
 
 /* Finds the torch for torchvision and torchaudio, as far as it is known before a build: a wheel by
@@ -215,6 +221,19 @@ static json_t *cmd_world_json(const struct cmd_root_state *r)
 			 "download_bytes", (json_int_t)r->world->download);
 }
 
+/* What is locked for a root is known without running anything in it. */
+static int find_needs(struct cmd_context *c, const struct output *o, const char **ret,
+		      struct err *e)
+{
+	const struct root *root = NULL;
+	struct root *before = c->root;
+
+	if (is_here(c, o) && cmd_root(c, &root, e) < 0)
+		return -1;
+	c->root = before;
+	return cmd_requirements(c, o->plan, root, ret, e);
+}
+
 /* One variant, in an arena of its own, in the root that was entered. */
 static int put_one(struct cmd_context *c, const struct selection *s, struct output *o,
 		   struct err *e)
@@ -235,8 +254,8 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 	if (rc == 0)
 		rc = cmd_needs_plan(&own, o->plan, o->root.world, e);
 	const char *needs = NULL;
-	if (rc == 0)
-		rc = cmd_requirements(&own, o->plan, is_probed(c, o) ? c->root : NULL, &needs, e);
+	if (rc == 0 && plan_is_extension(o->plan))
+		rc = find_needs(&own, o, &needs, e);
 	if (rc == 0 && options->online)
 		rc = cmd_needs_network(c, o->plan, e);
 	if (rc == 0) {
