@@ -22,10 +22,10 @@ check("torch", *is_version(torch, want))
 
 
 def load(file):
-    """As a module where it is one, else as a library that registers operators."""
+    """As a module where it is one, else as a library that registers operators. By its whole name: under another one Python initializes it again when its package imports it, and its types are registered twice."""
     path = str(dist.locate_file(file))
     ends = [e for e in importlib.machinery.EXTENSION_SUFFIXES if file.endswith(e)]
-    name = os.path.basename(file)[: -len(ends[0])] if ends else ""
+    name = file[: -len(ends[0])].replace("/", ".") if ends else ""
     try:
         loader = importlib.machinery.ExtensionFileLoader(name, path)
         importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
