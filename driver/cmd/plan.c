@@ -243,11 +243,14 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 	const char *torch = options->base.select.plan.torch;
 	struct cmd_context own;
 	struct cmd_cost cost;
-	/* What all plans share is in the arena of the run. */
+	/* What all plans share is opened in the context of the run, which closes it. */
 	const struct toolchain *tools;
+	struct store *store;
 
 	if (is_probed(c, o) && cmd_toolchain(c, &tools, e) < 0)
 		return -1;
+	if (cmd_store_look(c, &store, ERR_IGNORED) < 0)
+		store = NULL; /* a plan needs none; what does says why it cannot be opened */
 	own = *c;
 	own.arena = &scratch;
 	int rc = make_plan(&own, s, o, e);

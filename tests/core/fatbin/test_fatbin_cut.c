@@ -306,8 +306,7 @@ static void test_changed_code_is_found(void **state)
 	AUTO_ELF_MAP struct elf_map before = {0};
 	AUTO_ELF_MAP struct elf_map after = {0};
 	const struct fatbin_wanted w = wanted(hopper, 1);
-	struct fatbin_entry *entries = NULL;
-	size_t count = 0;
+	struct fatbin_entries all;
 
 	(void)state;
 	make_boxes();
@@ -315,16 +314,17 @@ static void test_changed_code_is_found(void **state)
 	struct fatbin_cut r = cut_and_use(test_path("lib.so"), 3 * 4096);
 	assert_ok(elf_map_open(test_path("lib.so"), &before, &err), &err);
 	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &file, &err), &err);
-	assert_ok(fatbin_scan(file.data, file.len, "cut.so", &a, &entries, &count, &err), &err);
-	assert_true(count > 0);
-	for (size_t i = 0; i < count; i++) {
-		file.data[entries[i].to - 1] ^= 1;
-		assert_ok(elf_map_memory(file.data, file.len, "cut.so", &after, &err), &err);
+	const struct file_bytes cut = {file.data, file.len, "cut.so"};
+	assert_ok(fatbin_scan(&cut, &a, &all, &err), &err);
+	assert_true(all.count > 0);
+	for (size_t i = 0; i < all.count; i++) {
+		file.data[all.items[i].to - 1] ^= 1;
+		assert_ok(elf_map_memory(&cut, &after, &err), &err);
 		assert_err(fatbin_cut_prove(&before, &after, &w, &r, &err), &err, ERR_INTEGRITY,
 			   "is not what it was");
 		elf_map_close(&after);
 		after = (struct elf_map){0};
-		file.data[entries[i].to - 1] ^= 1;
+		file.data[all.items[i].to - 1] ^= 1;
 	}
 }
 
