@@ -405,8 +405,20 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 static int find_cross(struct cmd_context *c, const char *platform, const char *suite,
 		      const struct world **ret, struct err *e)
 {
-	return world_cross_find(c->profiles_dir, platform, machine_platform(c->arena), suite,
-				c->arena, ret, e);
+	if (!c->cross) {
+		struct strlist names;
+		if (world_cross_names(c->profiles_dir, c->arena, &names, e) < 0)
+			return -1;
+		struct strlist *kept = arena_alloc(c->arena, sizeof(*kept));
+		*kept = names;
+		c->cross = kept;
+	}
+	const struct cross_query q = {.profiles = c->profiles_dir,
+				      .names = c->cross,
+				      .target = platform,
+				      .host = machine_platform(c->arena),
+				      .suite = suite};
+	return world_cross_find(&q, c->arena, ret, e);
 }
 
 bool cmd_can_run(struct cmd_context *c, const char *platform)

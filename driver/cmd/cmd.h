@@ -132,6 +132,7 @@ struct cmd_context {
 	struct strlist drift; /* of it, as world_result */
 	struct root *root;
 	struct strlist emulated; /* platforms that cmd_can_run has found besides this machine's */
+	const struct strlist *cross; /* names of the cross parts; NULL: not looked for yet */
 	const struct hardware_facts *facts;
 	struct hardware *machine;
 	struct plan_digests *digests;

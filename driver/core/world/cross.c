@@ -2,28 +2,48 @@
 
 #define EMULATOR "qemu-user" /* the package */
 
-int world_cross_find(const char *profiles, const char *target, const char *host, const char *suite,
-		     struct arena *a, const struct world **ret, struct err *e)
+int world_cross_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e)
 {
-	struct strlist names = {0};
+	struct strlist all = {0};
+
+	*ret = (struct strlist){0};
+	if (world_part_names(profiles, a, &all, e) < 0)
+		return -1;
+	strlist_sort(&all);
+	for (size_t i = 0; i < all.count; i++) {
+		const struct world_part *p;
+		if (world_part_load(profiles, all.items[i], a, &p, ERR_IGNORED) == 0 &&
+		    strcmp(p->kind, "cross") == 0)
+			strlist_add(ret, a, p->part);
+	}
+
+	return 0;
+}
+
+static bool answers(const struct cross_query *q, const struct world_part *p)
+{
+	if (strcmp(p->target, q->target) != 0)
+		return false;
+	if (q->suite && strcmp(p->suite, q->suite) != 0)
+		return false;
+	return strings_allow(p->platforms, p->platforms_count, q->host);
+}
+
+int world_cross_find(const struct cross_query *q, struct arena *a, const struct world **ret,
+		     struct err *e)
+{
 	const char *found = NULL;
 
 	*ret = NULL;
-	if (world_part_names(profiles, a, &names, e) < 0)
-		return -1;
-	strlist_sort(&names);
-	for (size_t i = 0; i < names.count; i++) {
+	for (size_t i = 0; i < q->names->count; i++) {
 		const struct world_part *p;
-		/* another table that is wrong is another build's */
-		if (world_part_load(profiles, names.items[i], a, &p, ERR_IGNORED) < 0 ||
-		    strcmp(p->kind, "cross") != 0)
-			continue;
-		if (strcmp(p->target, target) == 0 && (!suite || strcmp(p->suite, suite) == 0) &&
-		    strings_allow(p->platforms, p->platforms_count, host))
+		if (world_part_load(q->profiles, q->names->items[i], a, &p, e) < 0)
+			return -1;
+		if (answers(q, p))
 			found = p->part;
 	}
 
-	return found ? world_load(profiles, found, host, a, ret, e) : 0;
+	return found ? world_load(q->profiles, found, q->host, a, ret, e) : 0;
 }
 
 /* "14.2.0-19cross1" is as "14.2.0-19". */

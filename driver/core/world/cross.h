@@ -2,10 +2,22 @@
 #pragma once
 #include "core/world/world.h"
 
+/* world_cross_names: the cross parts of a directory of tables, sorted; a table that is wrong is left
+ * out: it is another build's. */
+int world_cross_names(const char *profiles, struct arena *a, struct strlist *ret,
+		      struct err *e) MUST_CHECK;
+
+struct cross_query {
+	const char *profiles;
+	const struct strlist *names; /* that world_cross_names gave */
+	const char *target, *host;   /* platforms */
+	const char *suite;           /* NULL: any */
+};
+
 /* world_cross_find: the cross part with which `host` runs programs of `target`, as a world of its
- * own: of this suite, or (NULL) of any, the last by name. *ret NULL: there is none. */
-int world_cross_find(const char *profiles, const char *target, const char *host, const char *suite,
-		     struct arena *a, const struct world **ret, struct err *e) MUST_CHECK;
+ * own: of this suite, or of any, the last by name. *ret NULL: there is none. */
+int world_cross_find(const struct cross_query *q, struct arena *a, const struct world **ret,
+		     struct err *e) MUST_CHECK;
 /* world_cross_fits: whether its programs are of the same versions as those of the base that they
  * take the place of ("14.2.0-19cross1" is 14.2.0-19), so that they write the same bytes. ERR_POLICY
  * names both. */

@@ -21,14 +21,18 @@ static bool is_emulated(const struct preflight *d)
 {
 	const struct preflight_request *q = d->q;
 	const struct world *cross = NULL;
+	struct strlist names;
 
 	if (q->kind == SANDBOX_NONE)
 		return false;
 	if (!q->not_made)
 		return q->root->emulation && strcmp(q->root->platform, q->plan->platform) == 0;
-	return world_cross_find(q->tables->dir, q->plan->platform, machine_platform(d->arena), NULL,
-				d->arena, &cross, ERR_IGNORED) == 0 &&
-	       cross;
+	const struct cross_query look = {.profiles = q->tables->dir,
+					 .names = &names,
+					 .target = q->plan->platform,
+					 .host = machine_platform(d->arena)};
+	return world_cross_names(look.profiles, d->arena, &names, ERR_IGNORED) == 0 &&
+	       world_cross_find(&look, d->arena, &cross, ERR_IGNORED) == 0 && cross;
 }
 
 /* A build runs its platform's own compilers, as they are or emulated.

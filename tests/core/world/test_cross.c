@@ -76,8 +76,11 @@ static int teardown(void **state)
 static const struct world *find(const char *target, const char *host, const char *suite)
 {
 	const struct world *w = NULL;
+	struct strlist names;
 
-	assert_ok(world_cross_find(profiles, target, host, suite, &arena, &w, &err), &err);
+	assert_ok(world_cross_names(profiles, &arena, &names, &err), &err);
+	const struct cross_query q = {profiles, &names, target, host, suite};
+	assert_ok(world_cross_find(&q, &arena, &w, &err), &err);
 	return w;
 }
 
@@ -184,9 +187,12 @@ static void test_shipped_cross_parts_fit_the_bases(void **state)
 	static const char *const bases[] = {"debian13", "debian13_lean"};
 	const char *shipped = PROFILES_DIR;
 	const struct world *cross = NULL, *base = NULL;
+	struct strlist names;
 
 	(void)state;
-	assert_ok(world_cross_find(shipped, ARM, X86, "trixie", &arena, &cross, &err), &err);
+	assert_ok(world_cross_names(shipped, &arena, &names, &err), &err);
+	const struct cross_query q = {shipped, &names, ARM, X86, "trixie"};
+	assert_ok(world_cross_find(&q, &arena, &cross, &err), &err);
 	assert_non_null(cross);
 	for (size_t i = 0; i < ARRAY_LEN(bases); i++) {
 		assert_ok(world_load(shipped, bases[i], ARM, &arena, &base, &err), &err);

@@ -86,6 +86,11 @@ static void key_of(const struct world_part *p, struct buf *out)
 	world_part_asked(p, asked);
 	buf_addstr(out, asked);
 	world_part_rules(p, out);
+	/* how long builds take is in no key, but in each plan */
+	for (unsigned i = 0; i < p->slower_count; i++) {
+		const struct world_slower *s = &p->slower[i];
+		buf_printf(out, "%s %u %u\n", s->compilers, s->percent, s->seconds);
+	}
 }
 
 /* Without any one of its lines a shipped table asks for something else, is unpacked
