@@ -2,8 +2,8 @@
 #pragma once
 #include "core/world/world.h"
 
-/* world_cross_names: the cross parts of a directory of tables, sorted; a table that is wrong is left
- * out: it is another build's. */
+/* world_cross_names: the cross parts of a directory of tables, sorted. A table that is wrong is
+ * left out: it is another build's. */
 int world_cross_names(const char *profiles, struct arena *a, struct strlist *ret,
 		      struct err *e) MUST_CHECK;
 
