@@ -29,8 +29,8 @@ int os_pipe(int ends[2]) MUST_CHECK;
 int os_memory_file(void) MUST_CHECK;
 /* os_copy: copy_file_range(2), with `in_at` as there; ENOSYS where there is no such call. */
 ssize_t os_copy(int in, off_t *in_at, int out, size_t len) MUST_CHECK;
-/* os_rename_new: never replaces (EEXIST). os_rename_swap: exchanges two; EINVAL or ENOSYS where the
- * file system cannot. */
+/* os_rename_new: renames and never replaces (EEXIST). os_rename_swap: exchanges two paths. Both
+ * fail with EINVAL or ENOSYS where the file system lacks the call. */
 int os_rename_new(int from_dir, const char *from, int to_dir, const char *to) MUST_CHECK;
 int os_rename_swap(const char *from, const char *to) MUST_CHECK;
 /* os_open_beneath: openat2(2), which follows no link and stays below `dir`; ENOSYS where there is

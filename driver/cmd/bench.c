@@ -172,7 +172,7 @@ static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct
 	if (!h->gpu_count) {
 		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s",
 			*h->gpu_trouble ? ": " : "", h->gpu_trouble);
-		return err_hint(e, "nvidia-smi says whether the driver has one");
+		return err_hint(e, "run nvidia-smi to see whether the driver finds one");
 	}
 
 	for (size_t i = 0; i < BENCH_SIDES; i++)

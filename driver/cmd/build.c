@@ -5,7 +5,7 @@
 #include "cmd/build.h"
 #include "core/machine/official_fit.h"
 #include "core/wheel/wheel.h"
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 #include "step/pipeline/make.h"
 
 const struct arg_def cmd_build_options[] = {
@@ -428,7 +428,7 @@ static int take_options(struct cmd_context *c, size_t targets, struct pipeline_r
 		*remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if (*remote && !**remote)
 		*remote = NULL;
-	if (*remote && ccache_remote_check(*remote, e) < 0)
+	if (*remote && ccache_relay_check(*remote, e) < 0)
 		return -1;
 	if (take_shard(o, targets, q, e) < 0 || take_ccache_size(c, &q->options, e) < 0)
 		return -1;

@@ -6,9 +6,12 @@ static int check_package(const struct strlist *words, struct err *e)
 		return 0;
 	if (words->count > 1)
 		return err_set(e, ERR_USAGE, "capture makes one wheel, not %zu", words->count);
+	if (strcmp(words->items[0], "torch") == 0) {
+		err_set(e, ERR_USAGE, "unknown package 'torch'");
+		return err_hint(e, "write pytorch, or leave it out");
+	}
+
 	err_set(e, ERR_USAGE, "'%s' cannot be captured from a root", words->items[0]);
-	if (strcmp(words->items[0], "torch") == 0)
-		return err_hint(e, "write pytorch, or nothing");
 	return err_hint(e, "only pytorch can; 'ptbuild build --profile PROFILE --package "
 			   "torchvision,torchaudio "
 			   "--torch root' builds the "

@@ -1,6 +1,6 @@
 #include "base/sys/json.h"
 #include "cmd/slim_gpus.h"
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 static const char *const level_names[] = {"ok", "warning", "failure"};
 
@@ -204,7 +204,7 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	struct doctor k = {
 		.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
-	if (remote && *remote && ccache_remote_check(remote, e) < 0)
+	if (remote && *remote && ccache_relay_check(remote, e) < 0)
 		return -1;
 	/* First: a broken installation explains what else fails. */
 	k.data = cmd_installed_data(c);

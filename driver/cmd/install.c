@@ -322,10 +322,10 @@ static int refuse_all(const struct installing *x, const struct strlist *refused,
 	err_set(e, ERR_POLICY, "no directory of '%s' is for %s%s%s", shown_word(x->place, a), who,
 		refused->count ? ": " : "", strlist_join(refused, a, "; "));
 	if (o->machine)
-		return err_hint(e, "'ptbuild detect --machine %s' says what to build for it",
+		return err_hint(e, "run 'ptbuild detect --machine %s' to see what to build for it",
 				shell_quoted(o->machine, a));
-	return err_hint(
-		e, "'ptbuild detect' says what to build for it; --python names another Python");
+	return err_hint(e, "run 'ptbuild detect' to see what to build for it, or choose another "
+			   "Python with --python");
 }
 
 static int choose(struct installing *x, const json_t *listing, struct offer *ret, struct err *e)

@@ -1,7 +1,7 @@
 #include "base/sys/json.h"
 #include "cmd/select.h"
 #include "core/variant/variant.h"
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 #include "step/compile/build_parts.h"
 
 struct matrix_options {
@@ -277,7 +277,7 @@ static int check_globals(struct cmd_context *c, const struct ci_output *f, struc
 				   "leave the option out");
 	}
 
-	return o->remote ? ccache_remote_check(o->remote, e) : 0;
+	return o->remote ? ccache_relay_check(o->remote, e) : 0;
 }
 
 static int write_plan(struct cmd_context *c, const struct ci_output *f, const struct ci_plan *p,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -21,9 +21,10 @@ enum fs_links {
 /* fs_place_open: the directory that a trusted path names; links are followed. */
 int fs_place_open(const char *path, struct arena *a, struct fs_place *ret,
 		  struct err *e) MUST_CHECK;
-/* fs_place_below: a directory below it, through links that stay inside; its path, without links, in
- * the arena. *ret_found false where nothing is. ERR_POLICY for a link that leads out of it or, with
- * FS_LINKS_ROOT, nowhere. */
+/* fs_place_below: opens the directory `rel` of `top`, through links that stay inside. The caller
+ * closes *ret with fs_place_close; its path has no links and is in the arena. If nothing is there,
+ * *ret_found is false and *ret is not set. ERR_POLICY if a link leads out, if there are too many,
+ * or (FS_LINKS_ROOT) if the target of one is missing. */
 int fs_place_below(const struct fs_place *top, const char *rel, enum fs_links links,
 		   struct arena *a, struct fs_place *ret, bool *ret_found,
 		   struct err *e) MUST_CHECK;

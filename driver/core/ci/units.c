@@ -183,9 +183,10 @@ static int compare_trees(struct comparing *c, struct arena *a, struct unit_model
 	if (m->gpu_compared || m->isa_compared)
 		return 0;
 	err_set(e, ERR_USAGE,
-		"no two of the %zu trees differ in only the GPU list or only the instruction set",
+		"cannot compare the %zu trees: no two of them differ in only the GPU targets or "
+		"only the instruction set",
 		c->count);
-	return err_hint(e, "name for example sm90-avx512, sm90-avx2 and sm80-avx512");
+	return err_hint(e, "give for example those of sm90-avx512, sm90-avx2 and sm80-avx512");
 }
 
 int units_model(const struct tables *t, const struct configured_tree *trees, size_t count,

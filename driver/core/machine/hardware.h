@@ -97,8 +97,9 @@ struct hardware {
 	bool bare;               /* a description that states neither glibc nor Pythons */
 };
 
-/* hardware_read: this machine, `gpus` with its NVIDIA GPUs. A GPU driver that fails or hangs is not
- * an error; gpu_trouble says why. */
+/* hardware_read: describes this machine, and its NVIDIA GPUs if `gpus`. Texts are in the arena. A
+ * GPU driver that fails or hangs is no error: gpu_trouble has the reason. ERR_POLICY on a Linux
+ * machine whose processor is neither x86_64 nor aarch64. */
 int hardware_read(const struct hardware_facts *f, bool gpus, const struct run *run, struct arena *a,
 		  struct hardware *ret, struct err *e) MUST_CHECK;
 /* hardware_load: a description in YAML (or JSON, as hardware_json gives it). ERR_CONFIG with file

@@ -36,7 +36,8 @@ void cuda_brings(const struct tables *t, const struct requirement *r, struct are
 		 struct strlist *ret);
 /* cuda_holders: adds the packages that hold a library: "nvidia-cublas-cu12". */
 void cuda_holders(const struct tables *t, const char *name, struct arena *a, struct strlist *ret);
-/* cuda_clash: of distributions that are installed together two that own the same files, those of
- * two CUDA lines: "nvidia_nccl_cu12". False if there are none. */
+/* cuda_clash: finds two packages of different CUDA lines that install the same files.
+ * `distributions` are normalized ("nvidia_nccl_cu12"). True with the names of both as the tables
+ * have them ("nvidia-nccl-cu12"; owned by the tables); false if there are none. */
 bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a,
 		const char *ret[2]);

@@ -46,9 +46,12 @@ static int check_source(const struct plan_context *c, const char *file, const ch
 	}
 
 	if (!s) {
-		err_set(e, ERR_USAGE, "'%s' is not a source of release %s", path_base(file),
+		err_set(e, ERR_USAGE, "--source %s: not a source of release %s", path_base(file),
 			c->release->name);
-		return err_hint(e, "its sources: %s", strlist_join(&names, c->arena, " "));
+		return err_hint(e,
+				"release %s has these: %s; or choose another release with "
+				"--release",
+				c->release->name, strlist_join(&names, c->arena, " "));
 	}
 
 	if (!*s->sha256 || strcmp(s->sha256, sha256) == 0)

@@ -226,10 +226,11 @@ static int check(const struct finder *f, const json_t *answer, struct err *e)
 
 	if (root_resolve(f->root, path_join(f->a, f->dir, extension), f->a))
 		return 0;
-	err_set(e, ERR_POLICY, "the torch of '%s' is not for its Python %s: there is no '%s/%s'",
+	err_set(e, ERR_POLICY,
+		"the torch in root '%s' was not built for the root's Python %s: '%s/%s' is missing",
 		f->root->dir, f->t.python, f->dir, extension);
-	return err_hint(
-		e, "install the torch of that Python there, or name another root with --root DIR");
+	return err_hint(e, "install torch for Python %s there, or use another root: --root DIR",
+			f->t.python);
 }
 
 static int ask(struct finder *f, enum sandbox_kind kind, json_t **ret, struct err *e)

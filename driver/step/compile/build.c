@@ -164,8 +164,8 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 		return -1;
 	/* After build_tree_save: the socket lives no
 	 * longer than this run, a shell has no use for it. */
-	if (o.ccache && q->ccache_remote_dir) {
-		sandbox_add(s, SANDBOX_RO, q->ccache_remote_dir, BACKEND_CCACHE_REMOTE);
+	if (o.ccache && q->ccache_relay_dir) {
+		sandbox_add(s, SANDBOX_RO, q->ccache_relay_dir, BACKEND_CCACHE_REMOTE);
 		kvlist_set(&s->env, a, "CCACHE_REMOTE_STORAGE",
 			   "redis+unix:" BACKEND_CCACHE_REMOTE "/s");
 	}

@@ -74,7 +74,7 @@ struct build_request {
 	const char *rest_dir;
 	const char *ccache_dir; /* host directory of the compiler cache */
 	/* host directory with the socket of the compiler cache's remote storage; NULL: none */
-	const char *ccache_remote_dir;
+	const char *ccache_relay_dir;
 	const char *ccache_size; /* as ccache writes it ("2048Mi"); NULL: the usual */
 	/* host directory that is shown at SANDBOX_TORCH, NULL: the root's torch, or none */
 	const char *torch_dir;

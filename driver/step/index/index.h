@@ -38,8 +38,8 @@ struct index_result {
 	size_t count;
 };
 
-/* index_check_base: ERR_USAGE unless it is an http, https or file URL, or relative: a link that
- * runs nothing. */
+/* index_check_base: accepts an http, https or file URL, or a relative path, without spaces and
+ * control characters; else ERR_USAGE. Such links as "javascript:" stay out of the pages. */
 int index_check_base(const char *url, struct err *e) MUST_CHECK;
 /* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
  * each profile and for all wheels, a start page in `dir` that lists them, unless it has an

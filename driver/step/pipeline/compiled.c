@@ -60,7 +60,7 @@ static const char *server_of(const struct make *m)
 int compiled_start(struct make *m, struct err *e)
 {
 	const struct tool *ccache = toolchain_get(m->toolchain, "ccache");
-	struct ccache_remote_request r = {.url = server_of(m)};
+	struct ccache_relay_request r = {.url = server_of(m)};
 	struct arena *a = m->arena;
 	struct strlist read;
 	const char *keep;
@@ -98,7 +98,7 @@ int compiled_start(struct make *m, struct err *e)
 	r.shared = (struct ccache_shared){places, n, m->plan->compile_key, group_of(m)};
 	if (store_stage(m->q->store, a, &r.dir, e) < 0)
 		return -1;
-	if (ccache_remote_start(&r, m->run, &m->compiled.remote, e) < 0) {
+	if (ccache_relay_start(&r, m->run, &m->compiled.remote, e) < 0) {
 		store_drop_stage(m->q->store, r.dir);
 		return -1;
 	}
@@ -109,11 +109,11 @@ int compiled_start(struct make *m, struct err *e)
 
 void compiled_stop(struct make *m)
 {
-	struct ccache_remote_stats s = {0};
+	struct ccache_relay_stats s = {0};
 
 	if (!m->compiled.remote)
 		return;
-	ccache_remote_stop(m->compiled.remote, &s);
+	ccache_relay_stop(m->compiled.remote, &s);
 	store_drop_stage(m->q->store, m->compiled.dir);
 	m->compiled =
 		(struct compiled){.remote_hits = s.remote_hits, .server_failed = s.failures > 0};
@@ -162,7 +162,7 @@ static int keep_and_send(const struct make *m, const char *url, struct err *e)
 	if (!made.names.count)
 		return 0;
 	const struct ccache_send to = {url, prefix, r.place, r.group, made.names};
-	rc = url ? ccache_remote_send(&to, m->run, &sent, e) : 0;
+	rc = url ? ccache_relay_send(&to, m->run, &sent, e) : 0;
 	log_info(m->run->log, "compiler cache: %zu new entries, %.1f MB, kept in domain '%s'%s",
 		 made.names.count, (double)made.bytes / 1e6, domain,
 		 sent ? arena_printf(a, "; %zu sent to the server", sent) : "");

@@ -5,7 +5,7 @@
 #include "core/root/toolkit.h"
 #include "core/wheel/wheel.h"
 #include "step/capture/capture.h"
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 #include "step/fetch/fetch.h"
 #include "step/pack/pack.h"
 #include "step/pipeline/cost.h"
@@ -72,7 +72,7 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 #define COMPILED_FRONT "ccache" /* in the build directory */
 
 struct compiled {
-	struct ccache_remote *remote; /* NULL: the build reads nothing */
+	struct ccache_relay *remote; /* NULL: the build reads nothing */
 	/* where its socket is, a stage of the store, to be shown to the build; NULL likewise */
 	const char *dir;
 	/* once it was stopped: what came from fallback stores and the server, and whether that

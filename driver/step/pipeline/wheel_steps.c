@@ -201,7 +201,7 @@ static struct build_request build_request(const struct make *m)
 		.build_dir = m->build_dir,
 		.rest_dir = m->rest_dir,
 		.ccache_dir = ccache_dir,
-		.ccache_remote_dir = m->compiled.dir,
+		.ccache_relay_dir = m->compiled.dir,
 		.ccache_size = m->q->options.ccache_size,
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,

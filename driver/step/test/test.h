@@ -22,9 +22,9 @@ struct test_request {
  * those that are missing, the hint the packages. */
 int tests_check_needs(const struct test_request *q, const struct run *run, struct arena *a,
 		      struct err *e) MUST_CHECK;
-/* tests_run: runs what has no result yet. *ret: an object of file to test to result (outcome,
- * seconds, detail, tries; new reference), whatever the outcomes are. ERR_SYSTEM and
- * ERR_INTERRUPTED if it could not be run to its end; the same call again then goes on. */
+/* tests_run: runs the tests that have no result yet. *ret is an object {file: {test: {outcome,
+ * seconds, detail, tries}}}; the caller owns the reference. A test that fails is no error.
+ * ERR_SYSTEM or ERR_INTERRUPTED if the run ended early; the same call again continues it. */
 int tests_run(const struct test_request *q, const struct run *run, json_t **ret,
 	      struct err *e) MUST_CHECK;
 

@@ -194,7 +194,7 @@ static void test_trees_that_say_nothing(void **state)
 	const char *const paths[] = {good("sm80-avx2"), good("sm90-avx512")};
 	struct unit_model m;
 	assert_err(units_model(tables, read_all(paths, 2), 2, &arena, &m, &err), &err, ERR_USAGE,
-		   "no two of the 2 trees differ");
+		   "cannot compare the 2 trees: no two of them differ");
 }
 
 static void test_one_thing_only(void **state)

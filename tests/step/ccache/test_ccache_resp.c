@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 #define KEY "0123456789abcdefghijklmnopqrstuv0"
 #define GET "*2\r\n$3\r\nGET\r\n$40\r\nccache:" KEY "\r\n"

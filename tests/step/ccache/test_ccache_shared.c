@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 #define REST "23456789abcdefghijklmnopqrstuv0"
 #define KEY "01" REST

@@ -70,9 +70,9 @@ struct ccache_promoted {
  * or not at all, durably. It is for a build that is over. */
 int ccache_promote(const struct ccache_promote_request *q, struct arena *a,
 		   struct ccache_promoted *ret, struct err *e) MUST_CHECK;
-struct ccache_remote;
+struct ccache_relay;
 
-struct ccache_remote_request {
+struct ccache_relay_request {
 	/* redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http(s)://..., each perhaps
 	 * with "|read-only"; NULL: none */
 	const char *url;
@@ -85,7 +85,7 @@ struct ccache_remote_request {
 
 #define CCACHE_REMOTE_SOCKET "s" /* in `dir` */
 
-struct ccache_remote_stats {
+struct ccache_relay_stats {
 	uint64_t asked; /* GETs of the build */
 	/* what they found: in the store, in fallback stores, on the server */
 	uint64_t own, lower, hits;
@@ -93,24 +93,24 @@ struct ccache_remote_stats {
 	uint64_t failures;    /* times the server failed */
 };
 
-/* ccache_remote_check: ERR_USAGE for a malformed address, without its password. */
-int ccache_remote_check(const char *url, struct err *e) MUST_CHECK;
-/* ccache_remote_start: serves the socket from threads; the server is asked when the build asks.
+/* ccache_relay_check: ERR_USAGE for a malformed address, without its password. */
+int ccache_relay_check(const char *url, struct err *e) MUST_CHECK;
+/* ccache_relay_start: serves the socket from threads; the server is asked when the build asks.
  * What `prefixes` and `shared` point to must live until the stop. */
-int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run,
-			struct ccache_remote **ret, struct err *e) MUST_CHECK;
-/* ccache_remote_stop: at once, even if the server hangs. Both may be NULL. */
-void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *stats);
+int ccache_relay_start(const struct ccache_relay_request *q, const struct run *run,
+		       struct ccache_relay **ret, struct err *e) MUST_CHECK;
+/* ccache_relay_stop: at once, even if the server hangs. Both may be NULL. */
+void ccache_relay_stop(struct ccache_relay *r, struct ccache_relay_stats *stats);
 
 struct ccache_send {
 	const char *url, *prefix, *place, *group;
 	struct strlist names; /* of entries of the place, as ccache_promote gives them */
 };
 
-/* ccache_remote_send: to the server, unless it has them or is only read; a manifest under its three
+/* ccache_relay_send: to the server, unless it has them or is only read; a manifest under its three
  * names. *ret_sent: how many. */
-int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,
-		       struct err *e) MUST_CHECK;
+int ccache_relay_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,
+		      struct err *e) MUST_CHECK;
 
 /* The server behind the compiler cache's remote storage. */
 

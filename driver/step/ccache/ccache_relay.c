@@ -1,4 +1,4 @@
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -15,14 +15,14 @@ enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60, BUSY_MS = 1
 #define DEFAULT_MAX_HELD ((uint64_t)512 << 20)
 
 struct connection {
-	struct ccache_remote *remote;
+	struct ccache_relay *remote;
 	pthread_t thread;
 	int fd;
 	size_t held;       /* of the remote's, for what is read */
 	atomic_bool ended; /* the thread may be joined */
 };
 
-struct ccache_remote {
+struct ccache_relay {
 	struct ccache_server server;
 	bool has_server;
 	struct strlist prefixes;
@@ -40,7 +40,7 @@ struct ccache_remote {
 	atomic_uint_fast64_t held; /* bytes */
 };
 
-int ccache_remote_check(const char *url, struct err *e)
+int ccache_relay_check(const char *url, struct err *e)
 {
 	struct ccache_server s;
 
@@ -50,7 +50,7 @@ int ccache_remote_check(const char *url, struct err *e)
 	return 0;
 }
 
-static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const char *prefix,
+static bool ask_server(struct ccache_relay *r, struct ccache_client *c, const char *prefix,
 		       const char *name, struct buf *out)
 {
 	AUTO_BUF struct buf full = {0};
@@ -72,7 +72,7 @@ static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const c
 
 /* A result; or of the manifests the best: `value` may hold
  * one already, which only the scope's own is better than. */
-static bool server_get(struct ccache_remote *r, struct ccache_client *c, const char *key,
+static bool server_get(struct ccache_relay *r, struct ccache_client *c, const char *key,
 		       struct buf *value)
 {
 	const char *const tags[] = {r->shared.scope, value->len ? NULL : r->shared.group};
@@ -108,7 +108,7 @@ static bool server_get(struct ccache_remote *r, struct ccache_client *c, const c
 	return false;
 }
 
-static void answer_get(struct ccache_remote *r, struct ccache_client *c, const char *key,
+static void answer_get(struct ccache_relay *r, struct ccache_client *c, const char *key,
 		       struct buf *reply)
 {
 	AUTO_BUF struct buf value = {0};
@@ -135,7 +135,7 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 }
 
 /* False: that is too much for all together. */
-static bool hold(struct ccache_remote *r, size_t bytes)
+static bool hold(struct ccache_relay *r, size_t bytes)
 {
 	if (atomic_fetch_add(&r->held, bytes) + bytes <= r->max_held)
 		return true;
@@ -235,7 +235,7 @@ static void *connection_thread(void *user)
 	return NULL;
 }
 
-static void join(struct ccache_remote *r, size_t i)
+static void join(struct ccache_relay *r, size_t i)
 {
 	pthread_join(r->connections[i]->thread, NULL);
 	free(r->connections[i]);
@@ -243,7 +243,7 @@ static void join(struct ccache_remote *r, size_t i)
 }
 
 /* Returns a free slot; MAX_CONNECTIONS if all are used. */
-static size_t find_place(struct ccache_remote *r)
+static size_t find_place(struct ccache_relay *r)
 {
 	size_t place = MAX_CONNECTIONS;
 
@@ -265,7 +265,7 @@ static bool is_overload(int number)
 
 static void *accept_thread(void *user)
 {
-	struct ccache_remote *r = user;
+	struct ccache_relay *r = user;
 
 	while (ccache_wait(r->listener, r->stop[0], POLLIN, -1) == 0) {
 		int fd = accept(r->listener, NULL, NULL);
@@ -351,7 +351,7 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 	return steal_fd(&fd);
 }
 
-static void release(struct ccache_remote *r)
+static void release(struct ccache_relay *r)
 {
 	cleanup_fd(&r->listener);
 	if (r->has_server)
@@ -362,10 +362,10 @@ static void release(struct ccache_remote *r)
 	free(r);
 }
 
-int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run,
-			struct ccache_remote **ret, struct err *e)
+int ccache_relay_start(const struct ccache_relay_request *q, const struct run *run,
+		       struct ccache_relay **ret, struct err *e)
 {
-	struct ccache_remote *r = calloc(1, sizeof(*r));
+	struct ccache_relay *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		abort();
@@ -394,7 +394,7 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 	return -1;
 }
 
-void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *stats)
+void ccache_relay_stop(struct ccache_relay *r, struct ccache_relay_stats *stats)
 {
 	if (!r)
 		return;
@@ -404,12 +404,12 @@ void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *sta
 		if (r->connections[i])
 			join(r, i);
 	if (stats)
-		*stats = (struct ccache_remote_stats){.asked = atomic_load(&r->asked),
-						      .own = atomic_load(&r->own),
-						      .lower = atomic_load(&r->lower),
-						      .hits = atomic_load(&r->hits),
-						      .remote_hits = atomic_load(&r->remote_hits),
-						      .failures = atomic_load(&r->failures)};
+		*stats = (struct ccache_relay_stats){.asked = atomic_load(&r->asked),
+						     .own = atomic_load(&r->own),
+						     .lower = atomic_load(&r->lower),
+						     .hits = atomic_load(&r->hits),
+						     .remote_hits = atomic_load(&r->remote_hits),
+						     .failures = atomic_load(&r->failures)};
 	release(r);
 }
 
@@ -442,8 +442,8 @@ static int send_one(struct ccache_client *c, const struct ccache_send *q, const 
 	return ccache_client_put(c, buf_cstr(&full), &v, e);
 }
 
-int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,
-		       struct err *e)
+int ccache_relay_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,
+		      struct err *e)
 {
 	struct ccache_server s;
 	int rc = 0;

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/run.h"
 #include "base/sys/fs.h"
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 #define KEY "0123456789abcdefghijklmnopqrstuv0"
 #define GET "*2\r\n$3\r\nGET\r\n$40\r\nccache:" KEY "\r\n"
@@ -44,10 +44,10 @@ static void asks(int fd, const char *bytes, const char *want)
 	assert_string_equal(got, want);
 }
 
-static struct ccache_remote *start(struct arena *a, const char *url, const char *lower)
+static struct ccache_relay *start(struct arena *a, const char *url, const char *lower)
 {
-	struct ccache_remote_request q = {.url = url};
-	struct ccache_remote *r;
+	struct ccache_relay_request q = {.url = url};
+	struct ccache_relay *r;
 	struct err e = {0};
 	static struct ccache_place place;
 
@@ -57,7 +57,7 @@ static struct ccache_remote *start(struct arena *a, const char *url, const char 
 	strlist_add(&q.prefixes, a, "default/pytorch");
 	test_write(test_path("dir/.keep"), "");
 	q.dir = arena_strdup(a, test_path("dir"));
-	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	assert_ok(ccache_relay_start(&q, test_run(), &r, &e), &e);
 	return r;
 }
 
@@ -71,7 +71,7 @@ static void only_what_ccache_needs(void **state)
 
 	(void)state;
 	test_dir();
-	struct ccache_remote *r = start(&a, NULL, NULL);
+	struct ccache_relay *r = start(&a, NULL, NULL);
 	int fd = connect_to(test_path("dir/s"));
 	for (size_t i = 0; i < ARRAY_LEN(no); i++)
 		asks(fd, no[i], "-ERR only ccache is served here\r\n");
@@ -84,8 +84,8 @@ static void only_what_ccache_needs(void **state)
 	char byte;
 	assert_int_equal(read(fd, &byte, 1), 0); /* no protocol: hung up */
 	close(fd);
-	struct ccache_remote_stats stats;
-	ccache_remote_stop(r, &stats);
+	struct ccache_relay_stats stats;
+	ccache_relay_stop(r, &stats);
 	assert_int_equal(stats.asked, 1);
 	assert_int_equal(stats.failures, 0);
 }
@@ -102,12 +102,12 @@ static void a_lower_cache_answers(void **state)
 		test_dir();
 		test_write(test_path("%s", places[i]), "result");
 		const char *lower = arena_strdup(&a, test_path("lower"));
-		struct ccache_remote *r = start(&a, NULL, lower);
+		struct ccache_relay *r = start(&a, NULL, lower);
 		int fd = connect_to(test_path("dir/s"));
 		asks(fd, GET GET, "$6\r\nresult\r\n$6\r\nresult\r\n");
 		close(fd);
-		struct ccache_remote_stats stats;
-		ccache_remote_stop(r, &stats);
+		struct ccache_relay_stats stats;
+		ccache_relay_stop(r, &stats);
 		assert_int_equal(stats.lower, 2);
 	}
 }
@@ -116,7 +116,7 @@ static void a_lower_cache_answers(void **state)
 static void the_nearest_manifest_is_taken(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct ccache_remote *r;
+	struct ccache_relay *r;
 	struct err e = {0};
 	static const char *const tags[] = {"-scope", "-group", ""};
 	static const char *const wants[] = {"$5\r\nman\1a\r\n", "$5\r\nman\1b\r\n",
@@ -125,14 +125,14 @@ static void the_nearest_manifest_is_taken(void **state)
 	(void)state;
 	test_dir();
 	struct ccache_place place = {.dir = arena_strdup(&a, test_path("place"))};
-	struct ccache_remote_request q = {
+	struct ccache_relay_request q = {
 		.dir = arena_strdup(&a, test_path("dir")),
 		.shared = {.places = &place, .count = 1, .scope = "scope", .group = "group"}};
 	test_write(test_path("dir/.keep"), "");
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		test_write(test_path("place/01/23456789abcdefghijklmnopqrstuv0%s", tags[i]),
 			   arena_printf(&a, "man\1%c", (char)('a' + i)));
-	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	assert_ok(ccache_relay_start(&q, test_run(), &r, &e), &e);
 	int fd = connect_to(test_path("dir/s"));
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
 		asks(fd, GET, wants[i]);
@@ -143,14 +143,14 @@ static void the_nearest_manifest_is_taken(void **state)
 
 	asks(fd, GET, "$-1\r\n");
 	close(fd);
-	ccache_remote_stop(r, NULL);
+	ccache_relay_stop(r, NULL);
 }
 
 static void a_long_path_is_no_hindrance(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
-	struct ccache_remote *r;
+	struct ccache_relay *r;
 
 	(void)state;
 	test_dir();
@@ -159,13 +159,13 @@ static void a_long_path_is_no_hindrance(void **state)
 	name[100] = '\0';
 	const char *dir = arena_strdup(&a, test_path("%s", name));
 	assert_ok(fs_mkdirs(TRUSTED, dir, &e), &e);
-	struct ccache_remote_request q = {.dir = dir};
-	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	struct ccache_relay_request q = {.dir = dir};
+	assert_ok(ccache_relay_start(&q, test_run(), &r, &e), &e);
 	assert_int_equal(symlink(dir, test_path("short")), 0);
 	int fd = connect_to(test_path("short/s"));
 	asks(fd, GET, "$-1\r\n");
 	close(fd);
-	ccache_remote_stop(r, NULL);
+	ccache_relay_stop(r, NULL);
 }
 
 /* A command of a value of 4 MiB, of which `sent` bytes come. */
@@ -199,7 +199,7 @@ static bool is_hung_up(int fd)
 static void half_said_commands_are_limited_together(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct ccache_remote *r;
+	struct ccache_relay *r;
 	struct err e = {0};
 	int fds[8];
 	size_t open = 0;
@@ -207,9 +207,9 @@ static void half_said_commands_are_limited_together(void **state)
 	(void)state;
 	test_dir();
 	test_write(test_path("dir/.keep"), "");
-	struct ccache_remote_request q = {.dir = arena_strdup(&a, test_path("dir")),
-					  .max_held = 3 << 20};
-	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	struct ccache_relay_request q = {.dir = arena_strdup(&a, test_path("dir")),
+					 .max_held = 3 << 20};
+	assert_ok(ccache_relay_start(&q, test_run(), &r, &e), &e);
 	const char *path = arena_strdup(&a, test_path("dir/s"));
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fds[i] = half_said(path, 1 << 20);
@@ -235,19 +235,19 @@ static void half_said_commands_are_limited_together(void **state)
 		fd = answers ? 0 : -1;
 	}
 
-	ccache_remote_stop(r, NULL);
+	ccache_relay_stop(r, NULL);
 }
 
-static struct ccache_remote *start_with(struct arena *a, uint64_t max_held, const char **ret_path)
+static struct ccache_relay *start_with(struct arena *a, uint64_t max_held, const char **ret_path)
 {
-	struct ccache_remote *r;
+	struct ccache_relay *r;
 	struct err e = {0};
 
 	test_dir();
 	test_write(test_path("dir/.keep"), "");
-	const struct ccache_remote_request q = {.dir = arena_strdup(a, test_path("dir")),
-						.max_held = max_held};
-	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
+	const struct ccache_relay_request q = {.dir = arena_strdup(a, test_path("dir")),
+					       .max_held = max_held};
+	assert_ok(ccache_relay_start(&q, test_run(), &r, &e), &e);
 	*ret_path = arena_strdup(a, test_path("dir/s"));
 	return r;
 }
@@ -257,7 +257,7 @@ static void memory_counts_and_not_what_is_in_it(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *path;
-	struct ccache_remote *r = start_with(&a, 1 << 20, &path);
+	struct ccache_relay *r = start_with(&a, 1 << 20, &path);
 	int fds[32];
 	size_t open = 0;
 
@@ -278,7 +278,7 @@ static void memory_counts_and_not_what_is_in_it(void **state)
 	assert_in_range(open, 1, 16);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close(fds[i]);
-	ccache_remote_stop(r, NULL);
+	ccache_relay_stop(r, NULL);
 }
 
 /* It waits for a free descriptor, and does not spin. */
@@ -286,7 +286,7 @@ static void without_a_descriptor_it_waits(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *path;
-	struct ccache_remote *r = start_with(&a, 0, &path);
+	struct ccache_relay *r = start_with(&a, 0, &path);
 	struct rlimit was, none;
 	struct rusage before, after;
 
@@ -312,7 +312,7 @@ static void without_a_descriptor_it_waits(void **state)
 	assert_true(spent < 0.1);
 	asks(fd, GET, "$-1\r\n");
 	close(fd);
-	ccache_remote_stop(r, NULL);
+	ccache_relay_stop(r, NULL);
 }
 
 /* A server that takes connections and never says a word. */
@@ -328,12 +328,12 @@ static void stopping_does_not_wait_for_a_silent_server(void **state)
 	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(listen(listener, 5), 0);
 	const char *url = arena_printf(&a, "redis+unix:%s", test_path("silent"));
-	struct ccache_remote *r = start(&a, url, NULL);
+	struct ccache_relay *r = start(&a, url, NULL);
 	int fd = connect_to(test_path("dir/s"));
 	assert_int_equal(write(fd, GET, strlen(GET)), strlen(GET));
 	usleep(100000);
 	double begun = log_seconds();
-	ccache_remote_stop(r, NULL);
+	ccache_relay_stop(r, NULL);
 	assert_true(log_seconds() - begun < HANG_S);
 	close(fd);
 	close(listener);
@@ -399,16 +399,16 @@ static void what_a_server_may_answer(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		AUTO_ARENA struct arena a = {0};
-		struct ccache_remote_stats stats;
+		struct ccache_relay_stats stats;
 		struct stand_in s;
 		test_dir();
 		start_stand_in(&s, table[i].says, table[i].len);
-		struct ccache_remote *r =
+		struct ccache_relay *r =
 			start(&a, arena_printf(&a, "redis+unix:%s", test_path("redis")), NULL);
 		int fd = connect_to(test_path("dir/s"));
 		asks(fd, GET, table[i].want);
 		close(fd);
-		ccache_remote_stop(r, &stats);
+		ccache_relay_stop(r, &stats);
 		assert_int_equal(stats.hits, table[i].hits);
 		assert_int_equal(stats.failures, table[i].failures);
 		shutdown(s.listener, SHUT_RDWR);
@@ -479,7 +479,7 @@ static void entries_are_sent_once(void **state)
 	const char *place = arena_strdup(&a, test_path("place"));
 	struct ccache_send to = {arena_printf(&a, "redis+unix:%s", test_path("redis")),
 				 "default/py-torch", place, "fedcba98765432100000", names};
-	assert_ok(ccache_remote_send(&to, test_run(), &sent, &e), &e);
+	assert_ok(ccache_relay_send(&to, test_run(), &sent, &e), &e);
 	assert_int_equal(sent, 2);
 	assert_int_equal(occurs(&k.said, "SET\r\n"), 4);
 	assert_int_equal(occurs(&k.said, "NX\r\n"), 3);
@@ -498,7 +498,7 @@ static void entries_are_sent_once(void **state)
 			 1);
 	size_t said = k.said.len;
 	to.url = arena_printf(&a, "%s|read-only", to.url);
-	assert_ok(ccache_remote_send(&to, test_run(), &sent, &e), &e);
+	assert_ok(ccache_relay_send(&to, test_run(), &sent, &e), &e);
 	assert_int_equal(sent, 0);
 	assert_int_equal(k.said.len, said);
 	shutdown(k.listener, SHUT_RDWR);
@@ -514,7 +514,7 @@ static void many_at_once(void **state)
 
 	(void)state;
 	test_dir();
-	struct ccache_remote *r = start(&a, NULL, NULL);
+	struct ccache_relay *r = start(&a, NULL, NULL);
 	const char *path = arena_strdup(&a, test_path("dir/s"));
 	for (int round = 0; round < 10; round++) {
 		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -525,8 +525,8 @@ static void many_at_once(void **state)
 			close(fds[i]);
 	}
 
-	struct ccache_remote_stats stats;
-	ccache_remote_stop(r, &stats);
+	struct ccache_relay_stats stats;
+	ccache_relay_stop(r, &stats);
 	assert_int_equal(stats.asked, 640);
 }
 
@@ -559,9 +559,9 @@ static void addresses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
-		assert_ok(ccache_remote_check(good[i], &e), &e);
+		assert_ok(ccache_relay_check(good[i], &e), &e);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_err(ccache_remote_check(bad[i], &e), &e, ERR_USAGE, "--ccache-remote");
+		assert_err(ccache_relay_check(bad[i], &e), &e, ERR_USAGE, "--ccache-remote");
 }
 
 #define T(name) cmocka_unit_test_teardown(name, test_teardown)

@@ -1,4 +1,4 @@
-#include "step/ccache/ccache_remote.h"
+#include "step/ccache/ccache_relay.h"
 
 #include <hiredis/hiredis.h>
 #include <poll.h>
