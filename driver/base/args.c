@@ -53,9 +53,17 @@ static int unknown_long(const struct parse *p, const char *name, size_t len, str
 	return near ? err_hint(e, "did you mean '--%s'?", near) : -1;
 }
 
-static int store_uint(const struct parse *p, const struct arg_def *d, const char *shown,
-		      const char *value, struct err *e)
+/* An option with its value. */
+struct given {
+	const struct arg_def *def;
+	const char *shown; /* the option as the user wrote it */
+	const char *value;
+};
+
+static int store_uint(const struct parse *p, const struct given *g, struct err *e)
 {
+	const struct arg_def *d = g->def;
+	const char *shown = g->shown, *value = g->value;
 	bool digits = *value && strspn(value, "0123456789") == strlen(value);
 
 	errno = 0;
@@ -107,15 +115,15 @@ static const char *value_kind(const struct arg_def *d)
 	return "value";
 }
 
-/* `shown` is the option as the user wrote it. */
-static int store(struct parse *p, const struct arg_def *d, const char *shown, const char *value,
-		 struct err *e)
+static int store(struct parse *p, const struct given *g, struct err *e)
 {
+	const struct arg_def *d = g->def;
+	const char *shown = g->shown, *value = g->value;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist pieces = {0};
 
 	if (d->type == ARG_UINT || d->type == ARG_COUNT)
-		return store_uint(p, d, shown, value, e);
+		return store_uint(p, g, e);
 	/* Often an unset variable of a shell: it would
 	 * be the current directory, or all of a matrix. */
 	const bool lists = d->type == ARG_LIST || d->type == ARG_PAIRS;
@@ -198,7 +206,7 @@ static int parse_long(struct parse *p, const char *word, struct err *e)
 	}
 
 	const char *value = equals ? equals + 1 : take_value(p, d, shown, e);
-	return value ? store(p, d, shown, value, e) : -1;
+	return value ? store(p, &(struct given){d, shown, value}, e) : -1;
 }
 
 /* "-j4", "-j 4", "-vq". */
@@ -216,7 +224,7 @@ static int parse_short(struct parse *p, const char *word, struct err *e)
 		}
 
 		const char *value = c[1] ? c + 1 : take_value(p, d, shown, e);
-		return value ? store(p, d, shown, value, e) : -1;
+		return value ? store(p, &(struct given){d, shown, value}, e) : -1;
 	}
 
 	return 0;

@@ -272,10 +272,17 @@ static bool make_text(const struct thing *t, const char *text, struct buf *out)
 
 /* ---- rows ---- */
 
+/* A text behind its label. */
+struct labelled {
+	const char *label, *text;
+	size_t column; /* where texts begin */
+};
+
 /* Lines of a text, each wrapped. */
-static void put_lines(const struct page *p, const struct show *r, const char *label, size_t column,
-		      const char *text)
+static void put_lines(const struct page *p, const struct show *r, const struct labelled *l)
 {
+	const char *label = l->label, *text = l->text;
+	const size_t column = l->column;
 	const size_t width = term_columns(label, strlen(label)),
 		     at = width < column ? column : width + 1;
 	const size_t from = r->indent + (r->label ? at : 0);
@@ -329,7 +336,8 @@ static void put_line(const struct page *p, const struct thing *t, const struct s
 		if (t->escape)
 			buf_addstr(p->out, buf_cstr(&text));
 		else
-			put_lines(p, r, buf_cstr(&name), column, buf_cstr(&text));
+			put_lines(p, r,
+				  &(struct labelled){buf_cstr(&name), buf_cstr(&text), column});
 		if (r->label && !strchr(r->label, '{'))
 			*label = "";
 	}
@@ -452,7 +460,9 @@ static void put_rows(const struct page *p, const struct thing *t, const struct s
 		else
 			each(p, t, r, r->join ? add_joined : add_line, &j);
 		if (j.text.len)
-			put_lines(p, r, r->label ? r->label : "", column, buf_cstr(&j.text));
+			put_lines(p, r,
+				  &(struct labelled){r->label ? r->label : "", buf_cstr(&j.text),
+						     column});
 		buf_release(&j.text);
 	}
 }

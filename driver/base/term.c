@@ -98,8 +98,10 @@ static size_t piece(const char *text, size_t width)
 	return n;
 }
 
-/* Columns of a table. */
+/* A table and its columns. */
 struct layout {
+	struct buf *out;
+	const struct term *term;
 	size_t count;
 	size_t beside; /* columns next to each other; the rest goes below */
 	size_t *widths;
@@ -108,9 +110,11 @@ struct layout {
 };
 
 /* Prints one row, of as many lines as its longest cell needs, without trailing spaces. */
-static void table_row(struct buf *out, const struct term *t, const char **at,
-		      const struct layout *l, bool heading)
+static void table_row(const struct layout *l, const char **at, bool heading)
 {
+	struct buf *out = l->out;
+	const struct term *t = l->term;
+
 	for (bool more = true; more;) {
 		size_t owed = 0;
 		more = false;
@@ -190,7 +194,9 @@ void term_table(struct buf *out, const struct term *t, const char *const *cells,
 	AUTO_ARENA struct arena a = {0};
 	const char **heading = arena_array(&a, columns, sizeof(*heading));
 	bool *right = arena_array(&a, columns, sizeof(*right));
-	struct layout l = {.heading = heading,
+	struct layout l = {.out = out,
+			   .term = t,
+			   .heading = heading,
 			   .right = right,
 			   .count = columns,
 			   .beside = columns,
@@ -216,6 +222,6 @@ void term_table(struct buf *out, const struct term *t, const char *const *cells,
 	for (size_t i = 0; i < rows; i++) {
 		for (size_t k = 0; k < columns; k++)
 			at[k] = i ? cells[i * columns + k] : heading[k];
-		table_row(out, t, at, &l, i == 0);
+		table_row(&l, at, i == 0);
 	}
 }

@@ -9,17 +9,25 @@
 #define CHUNK ((size_t)64 * 1024)
 #define TOO_LARGE "file too large: '%s' has more than %llu bytes"
 
-/* `size`: the file's, at which its end is; 0: not known. */
-static int read_to(int fd, uint64_t size, const char *path, uint64_t max, struct buf *out,
-		   struct err *e)
+/* An open file that is read to its end. */
+struct reading {
+	int fd;
+	const char *path;
+	uint64_t size; /* at which its end is; 0: not known */
+	uint64_t max;  /* a larger one is an error */
+};
+
+static int read_to(const struct reading *r, struct buf *out, struct err *e)
 {
+	const uint64_t size = r->size, max = r->max;
+	const char *path = r->path;
 	uint64_t total = 0;
 	size_t before = out->len;
 
 	for (;;) {
 		const size_t room = size > total && size <= max ? (size_t)(size - total) : CHUNK;
 		char *to = buf_reserve(out, room);
-		ssize_t n = read(fd, to, room);
+		ssize_t n = read(r->fd, to, room);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -38,7 +46,7 @@ static int read_to(int fd, uint64_t size, const char *path, uint64_t max, struct
 
 int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
-	return read_to(fd, 0, path, max, out, e);
+	return read_to(&(struct reading){.fd = fd, .path = path, .max = max}, out, e);
 }
 
 int fs_map_fd(int fd, const char *name, struct fs_mapping *ret, struct err *e)
@@ -84,7 +92,8 @@ int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out, str
 	if ((uint64_t)st.st_size > max)
 		return err_set(e, ERR_INTEGRITY, TOO_LARGE, fs_full(top, rel, &a),
 			       (unsigned long long)max);
-	return read_to(fd, (uint64_t)st.st_size, fs_full(top, rel, &a), max, out, e);
+	const struct reading r = {fd, fs_full(top, rel, &a), (uint64_t)st.st_size, max};
+	return read_to(&r, out, e);
 }
 
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e)
@@ -317,18 +326,27 @@ static int put_in_place(int dir, int fd, const char *name, const char *rel)
 	return fsync(dir) < 0 && errno != EINVAL ? -1 : 0;
 }
 
-static int replace(const char *top, const char *rel, const void *data, size_t len, mode_t mode,
-		   const struct stat *like, struct err *e)
+/* What a file shall be. */
+struct new_file {
+	const char *top, *rel;
+	const void *data;
+	size_t len;
+	mode_t mode;
+	const struct stat *like; /* whose owner, mode and time it gets; NULL: its own */
+};
+
+static int replace(const struct new_file *f, struct err *e)
 {
+	const char *top = f->top, *rel = f->rel;
 	AUTO_ARENA struct arena a = {0};
 	char name[FS_NEIGHBOUR_LEN];
 	AUTO_FD int dir = fs_open_parent(top, rel, 0);
-	AUTO_FD int fd = dir < 0 ? -1 : fs_neighbour_at(dir, mode, name);
+	AUTO_FD int fd = dir < 0 ? -1 : fs_neighbour_at(dir, f->mode, name);
 
 	if (fd < 0)
 		return fs_fail("write", top, rel, e);
-	int rc = fs_write_all(fd, data, len, fs_full(top, rel, &a), e);
-	if (rc == 0 && like && set_like(fd, like) < 0)
+	int rc = fs_write_all(fd, f->data, f->len, fs_full(top, rel, &a), e);
+	if (rc == 0 && f->like && set_like(fd, f->like) < 0)
 		rc = fs_fail("write", top, rel, e);
 	if (rc == 0 && put_in_place(dir, fd, name, rel) < 0)
 		rc = fs_fail("write", top, rel, e);
@@ -340,13 +358,13 @@ static int replace(const char *top, const char *rel, const void *data, size_t le
 int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode,
 	     struct err *e)
 {
-	return replace(top, rel, data, len, mode, NULL, e);
+	return replace(&(struct new_file){top, rel, data, len, mode, NULL}, e);
 }
 
 int fs_rewrite(const char *top, const char *rel, const void *data, size_t len,
 	       const struct stat *like, struct err *e)
 {
-	return replace(top, rel, data, len, 0600, like, e);
+	return replace(&(struct new_file){top, rel, data, len, 0600, like}, e);
 }
 
 int fs_can_write(const char *path, struct err *e)
