@@ -170,12 +170,9 @@ static int check_beside(struct bundle *s, const struct tables *t, const struct s
 
 /* ---- what will be made of what ---- */
 
-static struct bundle_item *add_item(struct bundle *s, const char *name, const char *version,
-				    const char *how, const char *from)
+static void add_item(struct bundle *s, const struct bundle_item *it)
 {
-	struct bundle_item *it = &s->items[s->count++];
-	*it = (struct bundle_item){.name = name, .version = version, .how = how, .from = from};
-	return it;
+	s->items[s->count++] = *it;
 }
 
 static int add_official(struct bundle *s, const struct official *all, const char *package,
@@ -194,11 +191,13 @@ static int add_official(struct bundle *s, const struct official *all, const char
 				  : w->name.version;
 	/* the code for the processor stays upstream's */
 	const char *isa = cut ? strrchr(version, '.') : NULL;
-	add_item(s, w->name.dist,
-		 isa && v->profile.isa ? arena_strndup(a, version, (size_t)(isa - version))
-				       : version,
-		 cut ? "cut" : "fetched", w->file)
-		->official = w;
+	if (isa && v->profile.isa)
+		version = arena_strndup(a, version, (size_t)(isa - version));
+	add_item(s, &(struct bundle_item){.name = w->name.dist,
+					  .version = version,
+					  .how = cut ? "cut" : "fetched",
+					  .from = w->file,
+					  .official = w});
 	return 0;
 }
 
@@ -241,13 +240,20 @@ static int add_torch(struct bundle *s, struct cmd_context *c, const bool *off, s
 	if (s->file.torch == BUNDLE_ROOT) {
 		if (root_version(c, s->first.release, &version, e) < 0)
 			return -1;
-		add_item(s, "torch", version, "captured", "the root");
+		add_item(s, &(struct bundle_item){.name = "torch",
+						  .version = version,
+						  .how = "captured",
+						  .from = "the root"});
 	}
 
 	if (s->file.torch == BUNDLE_WHEEL) {
 		if (wheel_name_parse(path, c->arena, &n, e) < 0)
 			return -1;
-		add_item(s, "torch", n.version, "copied", path)->wheel = path;
+		add_item(s, &(struct bundle_item){.name = "torch",
+						  .version = n.version,
+						  .how = "copied",
+						  .from = path,
+						  .wheel = path});
 	}
 
 	if (!is_official(s))
@@ -322,11 +328,14 @@ static int resolve(struct bundle *s, const bool *off, struct err *e)
 		const struct package_row *p = plans[i]->package_row;
 		const char *url =
 			p->sources_count && p->sources[0].urls_count ? p->sources[0].urls[0] : "";
-		add_item(s, plans[i]->distribution, plan_full_version(plans[i], s->c->arena),
-			 "built",
-			 strncmp(url, "folder:", 7) == 0 ? url + 7
-			 : p->sources_count              ? p->sources[0].name
-							 : "");
+		const char *from = p->sources_count ? p->sources[0].name : "";
+		if (strncmp(url, "folder:", 7) == 0)
+			from = url + 7;
+		add_item(s,
+			 &(struct bundle_item){.name = plans[i]->distribution,
+					       .version = plan_full_version(plans[i], s->c->arena),
+					       .how = "built",
+					       .from = from});
 	}
 
 	return check_beside(s, own.tables, &chosen, e);
@@ -498,13 +507,19 @@ static int check_dir(const struct bundle *s, const char *dir, struct err *e)
 	return 0;
 }
 
-/* The words of pip or uv for an index at `url`. */
-static void install_words(const struct bundle *s, bool uv, const char *url, const char *constraints,
+/* Where an installer finds a bundle. */
+struct bundle_place {
+	const char *index; /* URL */
+	const char *constraints;
+};
+
+/* The words of pip or uv. */
+static void install_words(const struct bundle *s, bool uv, const struct bundle_place *at,
 			  struct strlist *ret)
 {
-	install_argv(NULL, uv, url, &s->install, s->c->arena, ret);
+	install_argv(NULL, uv, at->index, &s->install, s->c->arena, ret);
 	strlist_ref(ret, s->c->arena, "-c");
-	strlist_ref(ret, s->c->arena, constraints);
+	strlist_ref(ret, s->c->arena, at->constraints);
 }
 
 static int write_bundle(struct bundle *s, const struct tables *t, const char *dir, struct err *e)
@@ -525,8 +540,9 @@ static int write_bundle(struct bundle *s, const struct tables *t, const char *di
 		strlist_addf(&s->install, a, "%s==%s", it->name, it->version);
 	}
 
-	install_words(s, false, "file:///bundle/" INDEX_ALL "/", "/bundle/" BUNDLE_CONSTRAINTS,
-		      &pip);
+	static const struct bundle_place in_image = {"file:///bundle/" INDEX_ALL "/",
+						     "/bundle/" BUNDLE_CONSTRAINTS};
+	install_words(s, false, &in_image, &pip);
 	strlist_split(&words, a, "python3 -m", " ");
 	strlist_append(&words, a, &pip);
 	const struct bundle_request q = {.dir = dir,
@@ -573,10 +589,11 @@ static json_t *document(struct bundle *s, const char *dir, bool made)
 				"wheels", wheels);
 	if (!made)
 		return doc;
-	const char *constraints = shell_quoted(path_join(a, dir, BUNDLE_CONSTRAINTS), a);
+	const struct bundle_place here = {install_url(a, dir, INDEX_ALL),
+					  shell_quoted(path_join(a, dir, BUNDLE_CONSTRAINTS), a)};
 	for (unsigned uv = 0; uv < 2; uv++) {
 		struct strlist words = {0};
-		install_words(s, uv, install_url(a, dir, INDEX_ALL), constraints, &words);
+		install_words(s, uv, &here, &words);
 		const char *line = strlist_join(&words, a, " ");
 		json_object_set_new(doc, uv ? "uv" : "pip", json_or_null(line));
 		json_object_set_new(doc, uv ? "-uv" : "-pip",

@@ -48,45 +48,51 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-/* Opens an existing store, without creating one: *ret is NULL if it does not exist. `named`: the
- * store of --cache must exist. */
-static int find_store(struct cmd_context *c, bool named,
-		      int (*open)(struct cmd_context *c, struct store **ret, struct err *e),
-		      const char **ret_dir, struct store **ret, struct err *e)
+/* The store that is there. */
+struct existing {
+	bool named; /* one of --cache must exist */
+	int (*open)(struct cmd_context *c, struct store **ret, struct err *e);
+	const char *dir;
+	struct store *store; /* NULL: there is none */
+};
+
+/* Opens it, without creating one. */
+static int find_store(struct cmd_context *c, struct existing *x, struct err *e)
 {
 	struct stat st;
 
-	*ret = NULL;
-	if (cmd_cache_dir(c, ret_dir, e) < 0)
+	if (cmd_cache_dir(c, &x->dir, e) < 0)
 		return -1;
-	const bool there = stat(*ret_dir, &st) == 0;
+	const bool there = stat(x->dir, &st) == 0;
 	if (!there && errno != ENOENT)
-		return err_errno(e, ERR_SYSTEM, "cannot look at the store '%s'", *ret_dir);
-	if (!there && named && c->global->cache) {
-		err_set(e, ERR_USAGE, "no store in '%s'", *ret_dir);
+		return err_errno(e, ERR_SYSTEM, "cannot look at the store '%s'", x->dir);
+	if (!there && x->named && c->global->cache) {
+		err_set(e, ERR_USAGE, "no store in '%s'", x->dir);
 		return err_hint(e, "a build or fetch makes one");
 	}
 
 	if (!there)
 		return 0;
-	if (open(c, ret, e) < 0)
+	if (x->open(c, &x->store, e) < 0)
 		return -1;
-	*ret_dir = store_dir(*ret);
+	x->dir = store_dir(x->store);
 	return 0;
 }
 
 static int cache_info(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s;
-	const char *dir, *const *lowers = NULL;
+	struct existing x = {.open = cmd_store_read};
+	const char *const *lowers = NULL;
 	struct store_usage *rows = NULL;
 	struct store_object *objects = NULL, *builds = NULL;
 	size_t count = 0, objects_count = 0, builds_count = 0;
 	uint64_t free_bytes = 0, total = 0;
 
 	(void)name;
-	if (find_store(c, false, cmd_store_read, &dir, &s, e) < 0)
+	if (find_store(c, &x, e) < 0)
 		return -1;
+	struct store *s = x.store;
+	const char *dir = x.dir;
 	if (s && store_usage(s, c->run, c->arena, &rows, &count, e) < 0)
 		return -1;
 	if (s && fs_free_bytes(dir, &free_bytes, e) < 0)
@@ -136,14 +142,15 @@ static json_t *checks_json(const char *dir, const struct store_checks *r)
 
 static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s;
+	struct existing x = {.named = true, .open = cmd_store_read};
 	const struct cache_options *o = c->options;
 	struct store_checks r = {0};
-	const char *dir;
 
 	(void)name;
-	if (find_store(c, true, cmd_store_read, &dir, &s, e) < 0)
+	if (find_store(c, &x, e) < 0)
 		return -1;
+	struct store *s = x.store;
+	const char *dir = x.dir;
 	bool move = s && !o->dry_run && !store_is_read_only(s);
 	if ((s && store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0) ||
 	    cmd_show(c, checks_json(dir, &r), verify_rows, e) < 0)
@@ -174,8 +181,7 @@ static const struct show gc_rows[] = {
 
 static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s;
-	const char *dir;
+	struct existing x = {.named = true, .open = cmd_store};
 	const struct cache_options *o = c->options;
 	struct gc_options q = {
 		.keep_seconds = -1, .grace_seconds = GC_GRACE_SECONDS, .dry_run = o->dry_run};
@@ -197,11 +203,11 @@ static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 	if (o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0)
 		return -1;
 	(void)name;
-	if (find_store(c, true, cmd_store, &dir, &s, e) < 0 ||
-	    (s && store_gc(s, &q, c->run, c->arena, &r, e) < 0))
+	if (find_store(c, &x, e) < 0 ||
+	    (x.store && store_gc(x.store, &q, c->run, c->arena, &r, e) < 0))
 		return -1;
 	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir",
-				json_or_null(dir), "dry_run", o->dry_run, "removed",
+				json_or_null(x.dir), "dry_run", o->dry_run, "removed",
 				objects_json(r.removed, r.count), "removed_bytes",
 				(json_int_t)r.removed_bytes, "kept", (json_int_t)r.kept,
 				"kept_bytes", (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);

@@ -79,11 +79,12 @@ struct root_groups {
 	struct cmd_context *c;
 	const struct tables *tables;
 	const char *platform;      /* of this machine */
-	bool foreign;              /* of other platforms, too: nothing is made */
+	bool foreign;              /* also those for other platforms: nothing is made */
 	const struct world *named; /* by --root; NULL: by the releases' tables */
 	struct cmd_root_group *items;
 	size_t count;
-	size_t left; /* variants that are to be grouped yet */
+	size_t left;                /* variants that are to be grouped yet */
+	struct cmd_root_group **of; /* of each variant */
 };
 
 static const struct world *loaded(const struct root_groups *s, const char *name,
@@ -247,66 +248,66 @@ static int find_group(struct root_groups *s, const struct selection *one,
 	return 0;
 }
 
-/* `foreign`: also for other platforms than this machine's. `of`: the group of each variant. */
-static int group(struct cmd_context *c, const struct selections *s, bool foreign,
-		 struct cmd_root_group **ret, size_t *ret_count, struct cmd_root_group **of,
-		 struct err *e)
+/* Fills what begins with the context and `foreign` alone. */
+static int group(struct root_groups *all, const struct selections *s, struct err *e)
 {
-	struct root_groups all = {
-		.c = c,
-		.foreign = foreign,
-		.items = arena_array(c->arena, s->count + 1, sizeof(struct cmd_root_group))};
-	struct cmd_root_group *groups = *ret = all.items;
+	struct cmd_context *c = all->c;
+	struct cmd_root_group *groups =
+		arena_array(c->arena, s->count + 1, sizeof(struct cmd_root_group));
 
-	*ret_count = 1;
+	all->items = groups;
+	all->of = arena_array(c->arena, s->count, sizeof(struct cmd_root_group *));
 	if (check_named(c, e) < 0 || load_named(c, e) < 0)
 		return -1;
 	if ((c->global->root && !named_world(c)) || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
 		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift,
 						    .root = c->root};
 		for (size_t i = 0; i < s->count; i++)
-			of[i] = &groups[0];
+			all->of[i] = &groups[0];
+		all->count = 1;
 		return 0;
 	}
 
-	all.tables = c->tables;
-	all.platform = machine_platform(c->arena);
-	all.named = named_world(c) ? c->world : NULL;
+	all->tables = c->tables;
+	all->platform = machine_platform(c->arena);
+	all->named = named_world(c) ? c->world : NULL;
 	for (size_t i = 0; i < s->count; i++) {
-		all.left = s->count - i;
-		if (find_group(&all, &s->items[i], &of[i], e) < 0)
+		all->left = s->count - i;
+		if (find_group(all, &s->items[i], &all->of[i], e) < 0)
 			return -1;
-		of[i]->chosen.items[of[i]->chosen.count++] = s->items[i];
+		struct selections *chosen = &all->of[i]->chosen;
+		chosen->items[chosen->count++] = s->items[i];
 	}
 
 	/* one that is made already stays so */
-	for (size_t i = 0; i < all.count; i++)
-		if (all.named && groups[i].world == all.named) {
+	for (size_t i = 0; i < all->count; i++)
+		if (all->named && groups[i].world == all->named) {
 			groups[i].drift = c->drift;
 			groups[i].root = c->root;
 		}
-	*ret_count = all.count;
 	return 0;
 }
 
 int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret,
 		    size_t *ret_count, struct err *e)
 {
-	return group(c, s, false, ret, ret_count,
-		     arena_array(c->arena, s->count, sizeof(struct cmd_root_group *)), e);
+	struct root_groups all = {.c = c};
+
+	if (group(&all, s, e) < 0)
+		return -1;
+	*ret = all.items;
+	*ret_count = all.count;
+	return 0;
 }
 
 int cmd_root_each(struct cmd_context *c, const struct selections *s,
 		  struct cmd_root_group *const **ret, struct err *e)
 {
-	struct cmd_root_group **of = arena_array(c->arena, s->count,
-						 sizeof(struct cmd_root_group *)),
-			      *groups;
-	size_t count;
+	struct root_groups all = {.c = c, .foreign = true};
 
-	if (group(c, s, true, &groups, &count, of, e) < 0)
+	if (group(&all, s, e) < 0)
 		return -1;
-	*ret = of;
+	*ret = all.of;
 	return 0;
 }
 
@@ -402,8 +403,16 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 
 /* What this machine can run beside its own platform's programs, and what that takes. */
 
-static int find_cross(struct cmd_context *c, const char *platform, const char *suite,
-		      const struct world **ret, struct err *e)
+/* What runs programs for another platform than this machine's. */
+struct cross {
+	const char *platform;
+	const struct world *base; /* that the programs are in; NULL: any */
+	const struct world
+		*world; /* with the emulator; NULL: they run as they are, or not at all */
+	bool layer;     /* its compilers are laid over `base` */
+};
+
+static int find_cross(struct cmd_context *c, struct cross *x, const char *suite, struct err *e)
 {
 	if (!c->cross) {
 		struct strlist names;
@@ -415,31 +424,31 @@ static int find_cross(struct cmd_context *c, const char *platform, const char *s
 	}
 	const struct cross_query q = {.profiles = c->profiles_dir,
 				      .names = c->cross,
-				      .target = platform,
+				      .target = x->platform,
 				      .host = machine_platform(c->arena),
 				      .suite = suite};
-	return world_cross_find(&q, c->arena, ret, e);
+	return world_cross_find(&q, c->arena, &x->world, e);
 }
 
 bool cmd_can_run(struct cmd_context *c, const char *platform)
 {
-	const struct world *w = NULL;
+	struct cross x = {.platform = platform};
 
 	if (strcmp(platform, machine_platform(c->arena)) == 0)
 		return true;
 	if (strlist_contains(&c->emulated, platform))
 		return true;
-	if (cmd_sandbox(c) == SANDBOX_NONE || find_cross(c, platform, NULL, &w, ERR_IGNORED) < 0 ||
-	    !w)
+	if (cmd_sandbox(c) == SANDBOX_NONE || find_cross(c, &x, NULL, ERR_IGNORED) < 0 || !x.world)
 		return false;
 	strlist_add(&c->emulated, c->arena, platform);
 	return true;
 }
 
 /* The tree of a cross part in the store, which is made where it is missing. */
-static int ensure_cross(struct cmd_context *c, const struct world *cross, const struct world *base,
-			const char **ret, struct err *e)
+static int ensure_cross(struct cmd_context *c, const struct cross *x, const char **ret,
+			struct err *e)
 {
+	const struct world *cross = x->world;
 	struct world_request q = {.run = c->run,
 				  .world = cross,
 				  .no_drift = c->global->no_drift,
@@ -468,22 +477,19 @@ static int ensure_cross(struct cmd_context *c, const struct world *cross, const 
 	if (!r.hit)
 		log_info(c->run->log, "created world %s in %.0f s", cross->name, r.seconds);
 	*ret = r.dir;
-	return r.world == cross || !base ? 0 : world_cross_fits(r.world, base, e);
+	return r.world == cross || !x->layer ? 0 : world_cross_fits(r.world, x->base, e);
 }
 
-/* *ret NULL: programs of the platform run as they are, or not at all. */
-static int choose_cross(struct cmd_context *c, const char *platform, const struct world *world,
-			const struct world **ret, bool *ret_layer, struct err *e)
+/* For a platform and a base. */
+static int choose_cross(struct cmd_context *c, struct cross *x, struct err *e)
 {
-	*ret = NULL;
-	*ret_layer = false;
-	if (strcmp(platform, machine_platform(c->arena)) == 0)
+	if (strcmp(x->platform, machine_platform(c->arena)) == 0)
 		return 0;
-	if (find_cross(c, platform, world ? world->pieces[0].part->suite : NULL, ret, e) < 0)
+	if (find_cross(c, x, x->base ? x->base->pieces[0].part->suite : NULL, e) < 0)
 		return -1;
 	/* with another suite's the compilers are emulated as well */
-	*ret_layer = *ret && world;
-	return !*ret && world ? find_cross(c, platform, NULL, ret, e) : 0;
+	x->layer = x->world && x->base;
+	return !x->world && x->base ? find_cross(c, x, NULL, e) : 0;
 }
 
 /* What was found for a platform and a world. */
@@ -497,20 +503,19 @@ struct cmd_slower {
 const struct world_slower *cmd_slower(struct cmd_context *c, const char *platform,
 				      const struct world *world)
 {
-	const struct world *cross = NULL;
+	struct cross x = {.platform = platform, .base = world};
 	struct cmd_slower *s = c->slower;
-	bool layer;
 
 	while (s && (strcmp(s->platform, platform) != 0 || s->world != world))
 		s = s->next;
 	if (s)
 		return s->slower;
-	const bool found = cmd_can_run(c, platform) &&
-			   choose_cross(c, platform, world, &cross, &layer, ERR_IGNORED) == 0;
+	const bool found = cmd_can_run(c, platform) && choose_cross(c, &x, ERR_IGNORED) == 0;
 	s = arena_alloc(c->arena, sizeof(*s));
 	*s = (struct cmd_slower){.platform = arena_strdup(c->arena, platform),
 				 .world = world,
-				 .slower = found && cross ? world_cross_slower(cross, layer) : NULL,
+				 .slower = found && x.world ? world_cross_slower(x.world, x.layer)
+							    : NULL,
 				 .next = c->slower};
 	c->slower = s;
 	return s->slower;
@@ -519,33 +524,32 @@ const struct world_slower *cmd_slower(struct cmd_context *c, const char *platfor
 int cmd_emulation(struct cmd_context *c, const char *platform, const struct world *world,
 		  const struct emulation **ret, struct err *e)
 {
-	const struct world *cross;
+	struct cross x = {.platform = platform, .base = world};
 	const char *dir;
-	bool layer;
 
 	*ret = NULL;
-	if (choose_cross(c, platform, world, &cross, &layer, e) < 0)
+	if (choose_cross(c, &x, e) < 0)
 		return -1;
-	if (!cross)
+	if (!x.world)
 		return 0;
 	if (emulation_check(platform, e) < 0)
 		return -1;
-	if ((layer && world_cross_fits(cross, world, e) < 0) ||
-	    ensure_cross(c, cross, layer ? world : NULL, &dir, e) < 0)
+	if ((x.layer && world_cross_fits(x.world, world, e) < 0) ||
+	    ensure_cross(c, &x, &dir, e) < 0)
 		return -1;
-	const struct world_part *p = cross->pieces[0].part;
+	const struct world_part *p = x.world->pieces[0].part;
 	struct emulation *m = arena_alloc(c->arena, sizeof(*m));
-	const struct world_slower *slower = world_cross_slower(cross, layer),
-				  *programs = world_cross_slower(cross, false);
+	const struct world_slower *slower = world_cross_slower(x.world, x.layer),
+				  *programs = world_cross_slower(x.world, false);
 	*m = (struct emulation){
 		.percent = slower ? slower->percent : 0,
 		.seconds = slower ? slower->seconds : 0,
 		.programs = programs ? programs->percent : 0,
 		.platform = arena_strdup(c->arena, platform),
 		.program = path_join(c->arena, dir, p->emulator),
-		.layer = layer ? path_join(c->arena, dir, p->prefix) : NULL,
+		.layer = x.layer ? path_join(c->arena, dir, p->prefix) : NULL,
 		.cpu = p->cpu,
-		.name = arena_printf(c->arena, "qemu %s", world_cross_version(cross, c->arena))};
+		.name = arena_printf(c->arena, "qemu %s", world_cross_version(x.world, c->arena))};
 	*ret = m;
 	return 0;
 }

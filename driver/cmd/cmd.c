@@ -105,11 +105,20 @@ int cmd_unknown(const char *word, struct err *e)
 		    : err_hint(e, "'ptbuild help' lists all");
 }
 
+/* What was typed, and what it asks for. */
+struct command_line {
+	int argc;
+	char *const *argv;
+	const struct command *command;
+	struct strlist words; /* without the command's name */
+};
+
 /* The command, and the words without its name. Without
  * a command, options or a variant's name mean build. */
-static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words,
-			const struct command **ret, struct err *e)
+static int find_command(struct command_line *l, struct arena *a, struct err *e)
 {
+	const int argc = l->argc;
+	char *const *argv = l->argv;
 	int at = cmd_first_word(argc, (const char *const *)argv);
 	const struct command *cmd = at < argc ? cmd_find(argv[at]) : NULL;
 
@@ -117,12 +126,12 @@ static int find_command(int argc, char *const *argv, struct arena *a, struct str
 		return cmd_unknown(argv[at], e);
 	for (int i = 0; i < argc; i++)
 		if (!cmd || i != at)
-			strlist_ref(words, a, argv[i]);
+			strlist_ref(&l->words, a, argv[i]);
 	if (!cmd)
 		cmd = cmd_find(argc > 1 ? "build" : "help");
 	if (!cmd)
 		return err_set(e, ERR_USAGE, "no command");
-	*ret = cmd;
+	l->command = cmd;
 	return 0;
 }
 
@@ -177,10 +186,10 @@ json_t *cmd_error_json(const struct err *e)
 /* Files on the command line must exist before anything is done. "root" is the root's own torch,
  * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
  * reports so itself. A TREE is a file or a directory; what reads URLs and PLACE=SHA256 judges
- * them. */
-static int check_file(const char *option, const char *path, const char *values, const char *metavar,
-		      struct err *e)
+ * them. An argument is an option without a name. */
+static int check_file(const struct arg_def *d, const char *path, struct err *e)
 {
+	const char *option = d->name, *values = d->values;
 	struct stat st;
 	const bool source = option && strcmp(option, "source") == 0;
 	const bool pair = source && (strchr(path, '=') || strstr(path, "://"));
@@ -193,7 +202,7 @@ static int check_file(const char *option, const char *path, const char *values, 
 	if (!file)
 		return 0;
 	int rc = access(path, R_OK) < 0 ? -1 : stat(path, &st);
-	if (rc == 0 && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && strstr(metavar, "TREE"))))
+	if (rc == 0 && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && strstr(d->metavar, "TREE"))))
 		return 0;
 	if (rc == 0)
 		err_set(e, ERR_USAGE, "'%s' is not a regular file", path);
@@ -246,7 +255,8 @@ static int check_arguments(const struct command *cmd, const struct strlist *args
 		const bool wheel = wheels && path_has_suffix(args->items[i], ".whl");
 		if (!wheel && (!files || variants))
 			continue;
-		if (check_file(NULL, args->items[i], wheel ? "<file>" : values, p->name, e) < 0)
+		const struct arg_def d = {.metavar = p->name, .values = wheel ? "<file>" : values};
+		if (check_file(&d, args->items[i], e) < 0)
 			return hint_word(cmd, args->items[i], e);
 	}
 
@@ -254,16 +264,17 @@ static int check_arguments(const struct command *cmd, const struct strlist *args
 }
 
 static int check_files(const struct command *cmd, const void *options, const struct strlist *args,
-		       struct arena *a, struct err *e)
+		       struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
+
 	for (size_t i = 0; cmd->tables[i]; i++)
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
 			struct strlist values = {0};
 			if (d->values && d->type != ARG_PAIRS)
-				args_values(d, options, a, &values);
+				args_values(d, options, &a, &values);
 			for (size_t k = 0; k < values.count; k++)
-				if (check_file(d->name, values.items[k], d->values, d->metavar, e) <
-				    0)
+				if (check_file(d, values.items[k], e) < 0)
 					return -1;
 		}
 	return check_arguments(cmd, args, e);
@@ -435,11 +446,13 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 {
 	AUTO_ARENA struct arena a = {0};
 	char *const *argv = rename_words(argc, given, run->log, &a);
-	struct strlist words = {0}, args = {0};
-	const struct command *cmd = &command_help;
+	struct command_line line = {.argc = argc, .argv = argv};
+	struct strlist args = {0};
 
-	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
+	if (find_command(&line, &a, e) < 0)
 		return -1;
+	const struct command *cmd = line.command;
+	struct strlist words = line.words;
 	if (asks_version(&words))
 		return print_version(strlist_contains(&words, "--json"), e);
 	const struct arg_def *tables[CMD_TABLES + 1];
@@ -490,7 +503,7 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 		return err_set(e, ERR_USAGE, "--verbose and --quiet cannot be used together");
 	if (options->jobs > 4096)
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", options->jobs);
-	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, &a, e) < 0)
+	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
 		return -1;
 	struct run protected = *run;
 	settle_pythons(cmd, options, &a);

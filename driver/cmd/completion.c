@@ -31,47 +31,52 @@ static int add_profiles(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
+/* A package for one Python. */
+struct python_package {
+	const char *package, *python;
+};
+
 /* Whether a release that needs no --release has this package for
  * the Python, the toolkit and the GPU target, if there are any. */
-static bool is_released(const struct tables *t, const char *package, const char *python,
-			const char *cuda, const struct gpu_row *gpu)
+static bool is_released(const struct tables *t, const struct python_package *p, const char *cuda,
+			const struct gpu_row *gpu)
 {
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
-		if (!tables_offered(r) || !tables_package(r, package))
+		if (!tables_offered(r) || !tables_package(r, p->package))
 			continue;
-		if (!strings_contain(r->pythons, r->pythons_count, python))
+		if (!strings_contain(r->pythons, r->pythons_count, p->python))
 			continue;
 		if (cuda && !strings_contain(r->toolkits, r->toolkits_count, cuda))
 			continue;
 		const struct gpu_target target = {.row = gpu, .suffix = ""};
-		if (!gpu || plan_takes_target(r, package, cuda, &target))
+		if (!gpu || plan_takes_target(r, p->package, cuda, &target))
 			return true;
 	}
 
 	return false;
 }
 
-/* All of a package for a Python. */
-static void add_variants_of(const struct tables *t, const char *package, const char *python,
-			    struct arena *a, struct strlist *ret)
+static void add_variants_of(const struct tables *t, const struct python_package *p, struct arena *a,
+			    struct strlist *ret)
 {
 	struct strlist profiles = {0};
 
 	add_isa_profiles(t, NULL, a, &profiles);
 	for (size_t i = 0; i < profiles.count; i++)
-		strlist_ref(ret, a, variant_spell(package, python, NULL, profiles.items[i], a));
+		strlist_ref(ret, a,
+			    variant_spell(p->package, p->python, NULL, profiles.items[i], a));
 	for (unsigned k = 0; k < t->toolkits_count; k++)
 		for (unsigned i = 0; i < t->gpus_count; i++) {
 			const char *cuda = t->toolkits[k].version;
-			if (!is_released(t, package, python, cuda, &t->gpus[i]))
+			if (!is_released(t, p, cuda, &t->gpus[i]))
 				continue;
 			profiles.count = 0;
 			add_isa_profiles(t, &t->gpus[i], a, &profiles);
 			for (size_t n = 0; n < profiles.count; n++)
-				strlist_ref(
-					ret, a,
-					variant_spell(package, python, cuda, profiles.items[n], a));
+				strlist_ref(ret, a,
+					    variant_spell(p->package, p->python, cuda,
+							  profiles.items[n], a));
 		}
 }
 
@@ -91,9 +96,11 @@ static int add_variants(const struct tables *t, struct arena *a, struct strlist 
 	if (add_pythons(t, a, &pythons, e) < 0)
 		return -1;
 	for (size_t p = 0; p < TABLES_PACKAGES; p++)
-		for (size_t i = 0; i < pythons.count; i++)
-			if (is_released(t, tables_packages[p], pythons.items[i], NULL, NULL))
-				add_variants_of(t, tables_packages[p], pythons.items[i], a, ret);
+		for (size_t i = 0; i < pythons.count; i++) {
+			const struct python_package one = {tables_packages[p], pythons.items[i]};
+			if (is_released(t, &one, NULL, NULL))
+				add_variants_of(t, &one, a, ret);
+		}
 	return 0;
 }
 

@@ -142,10 +142,10 @@ int cmd_declared(const struct cmd_context *c, unsigned thing, struct err *e)
 	return err_hint(e, "report this as an error in ptbuild");
 }
 
-static int open_store(struct cmd_context *c,
-		      int (*open)(const char *dir, const struct run *run, struct store **ret,
-				  struct err *e),
-		      struct err *e)
+/* store_open or store_look. */
+typedef int store_opener(const char *dir, const struct run *run, struct store **ret, struct err *e);
+
+static int open_store(struct cmd_context *c, store_opener *open, struct err *e)
 {
 	const char *dir = NULL;
 

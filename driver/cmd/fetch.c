@@ -51,11 +51,11 @@ static int collect_sources(const struct fetch_item *items, size_t count, struct 
 enum { RECORD_MAX_GIB = 2 };
 
 /* Downloads a source from the first of its URLs that has it. */
-static int look_at(struct cmd_context *c, struct store *store, const struct fetch_options *o,
-		   const struct source_row *s, struct recorded_row *ret, struct err *e)
+static int look_at(const struct fetcher *by, const struct source_row *s, struct recorded_row *ret,
+		   struct err *e)
 {
 	const uint64_t max = (uint64_t)RECORD_MAX_GIB << 30;
-	char *hex = arena_alloc(c->arena, DIGEST_HEX_LEN + 1);
+	char *hex = arena_alloc(by->arena, DIGEST_HEX_LEN + 1);
 	const char *path = NULL;
 	struct stat st;
 
@@ -64,16 +64,15 @@ static int look_at(struct cmd_context *c, struct store *store, const struct fetc
 		if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
 			continue;
 		err_clear(e);
-		log_info(c->run->log, "downloading '%s' from '%s'", s->name,
-			 transfer_shown_url(c->arena, url));
-		if (fetch_latest(&(struct fetcher){store, o, c->run, c->arena},
-				 &(struct fetch_page){url, NULL, max}, &path, e) < 0) {
+		log_info(by->run->log, "downloading '%s' from '%s'", s->name,
+			 transfer_shown_url(by->arena, url));
+		if (fetch_latest(by, &(struct fetch_page){url, NULL, max}, &path, e) < 0) {
 			if (e->kind != ERR_NETWORK)
 				return -1;
 			continue;
 		}
 
-		ret->url = transfer_shown_url(c->arena, url);
+		ret->url = transfer_shown_url(by->arena, url);
 	}
 
 	if (!path)
@@ -87,7 +86,7 @@ static int look_at(struct cmd_context *c, struct store *store, const struct fetc
 	ret->name = s->name;
 	ret->sha256 = hex;
 	ret->bytes = (unsigned long)st.st_size;
-	ret->day = arena_strndup(c->arena, size_utc((int64_t)time(NULL), c->arena),
+	ret->day = arena_strndup(by->arena, size_utc((int64_t)time(NULL), by->arena),
 				 strlen("2026-11-28"));
 	return 0;
 }
@@ -104,6 +103,7 @@ static int record_all(struct cmd_context *c, const struct release_row *r, struct
 		    JSON_FIELD(struct recorded_row, url), JSON_FIELD(struct recorded_row, sha256));
 	if (cmd_store(c, &store, e) < 0)
 		return -1;
+	const struct fetcher by = {store, c->fetch, c->run, c->arena};
 	for (size_t k = 0; k < TABLES_PACKAGES; k++) {
 		const char *name = tables_packages[k];
 		const struct package_row *p = tables_package(r, name);
@@ -115,7 +115,7 @@ static int record_all(struct cmd_context *c, const struct release_row *r, struct
 			if (*p->sources[i].sha256)
 				continue;
 			*row = (struct recorded_row){.release = r->name, .package = name};
-			if (look_at(c, store, c->fetch, &p->sources[i], row, e) < 0)
+			if (look_at(&by, &p->sources[i], row, e) < 0)
 				return -1;
 			json_t *one = json_pack("{s:I}", "bytes", (json_int_t)row->bytes);
 			json_add(one, row, fields);

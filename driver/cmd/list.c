@@ -66,21 +66,22 @@ struct counts {
 	size_t of_package[TABLES_PACKAGES];
 };
 
-static int count_variants(const struct tables *t, const struct matrix *m, struct arena *a,
-			  struct counts *ret, struct err *e)
+static int count_variants(const struct tables *t, const struct matrix *m, struct counts *ret,
+			  struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct matrix_walk w = {0};
 	const char *name;
 
-	while ((name = matrix_next(m, &w, a))) {
+	while ((name = matrix_next(m, &w, &a))) {
 		struct variant v;
 		struct err refusal = {0};
-		if (variant_parse(t, name, a, &v, e) < 0)
+		if (variant_parse(t, name, &a, &v, e) < 0)
 			return err_wrap(e, "matrix '%s'", m->name);
 		struct plan_request q = {.variant = &v, .release = m->release->name};
 		ret->variants++;
 		ret->refused += profile_is_planned_only(&v.profile) ||
-				plan_cuda(t, &q, a, &v.cuda, &refusal) < 0;
+				plan_cuda(t, &q, &a, &v.cuda, &refusal) < 0;
 		ret->of_package[tables_package_rank(v.package)]++;
 	}
 
@@ -93,7 +94,7 @@ static int add_matrix(const struct tables *t, const char *name, json_t *rows, st
 	const struct matrix *m;
 	struct counts n = {0};
 
-	if (matrix_load(t, name, &a, &m, e) < 0 || count_variants(t, m, &a, &n, e) < 0)
+	if (matrix_load(t, name, &a, &m, e) < 0 || count_variants(t, m, &n, e) < 0)
 		return -1;
 	json_t *row = add_row(rows);
 	put(row, "name", name);
@@ -120,12 +121,17 @@ static int add_matrices(const struct tables *t, struct arena *a, json_t *rows, s
 	return 0;
 }
 
-static void add_profile(json_t *rows, const char *name, const char *platform, const char *gpu,
-			const char *isa)
+/* What a profile's name stands for. */
+struct listed_profile {
+	const char *name, *platform;
+	const char *gpu, *isa; /* NULL: none */
+};
+
+static void add_profile(json_t *rows, const struct listed_profile *p)
 {
-	json_array_append_new(rows,
-			      json_pack("{s:s, s:s, s:o, s:o}", "name", name, "platform", platform,
-					"gpu", json_or_null(gpu), "isa", json_or_null(isa)));
+	json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o}", "name", p->name, "platform",
+					      p->platform, "gpu", json_or_null(p->gpu), "isa",
+					      json_or_null(p->isa)));
 }
 
 /* The pairs that machines have; any other pair is a
@@ -134,18 +140,24 @@ static int add_profiles(const struct tables *t, struct arena *a, json_t *rows, s
 {
 	(void)e;
 	for (unsigned k = 0; k < t->isas_count; k++)
-		add_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform,
-			    NULL, t->isas[k].name);
-	add_profile(rows, "darwin-mps", "aarch64-darwin", NULL, NULL);
+		add_profile(rows, &(struct listed_profile){
+					  .name = arena_printf(a, "cpu-%s", t->isas[k].name),
+					  .platform = t->isas[k].platform,
+					  .isa = t->isas[k].name});
+	add_profile(rows,
+		    &(struct listed_profile){.name = "darwin-mps", .platform = "aarch64-darwin"});
 	for (unsigned i = 0; i < t->gpus_count; i++)
-		for (unsigned k = 0; k < t->isas_count; k++)
-			if (strings_allow(t->gpus[i].platforms, t->gpus[i].platforms_count,
-					  t->isas[k].platform))
-				add_profile(
-					rows,
-					arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
-					t->isas[k].platform, t->gpus[i].capability,
-					t->isas[k].name);
+		for (unsigned k = 0; k < t->isas_count; k++) {
+			const struct gpu_row *gpu = &t->gpus[i];
+			const struct isa_row *isa = &t->isas[k];
+			const struct listed_profile p = {
+				.name = arena_printf(a, "sm%s-%s", gpu->sm, isa->name),
+				.platform = isa->platform,
+				.gpu = gpu->capability,
+				.isa = isa->name};
+			if (strings_allow(gpu->platforms, gpu->platforms_count, isa->platform))
+				add_profile(rows, &p);
+		}
 	return 0;
 }
 

@@ -52,11 +52,17 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 			t->dir, profile_composed_name(&v->profile, c->arena));
 }
 
+/* The variants that get a job. */
+struct choices {
+	struct ci_choice *items;
+	size_t count;
+};
+
 /* Returns the selected variants, each with its build's toolkit if the name leaves it open: the
  * job's outputs are named after it, and objects are shared by it. Variants that cannot be built get
  * no job; a warning names them. */
-static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret,
-		  size_t *ret_count, struct err *e)
+static int choose(struct cmd_context *c, const struct strlist *words, struct choices *ret,
+		  struct err *e)
 {
 	struct selections chosen;
 	struct cmd_root_group *const *groups = NULL;
@@ -68,8 +74,8 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 	 * another machine may have what this one lacks. */
 	if (cmd_root_each(c, &chosen, &groups, ERR_IGNORED) < 0)
 		groups = NULL;
-	*ret = arena_array(c->arena, chosen.count, sizeof(**ret));
-	*ret_count = 0;
+	ret->items = arena_array(c->arena, chosen.count, sizeof(*ret->items));
+	ret->count = 0;
 	for (size_t i = 0; i < chosen.count; i++) {
 		struct selection *s = &chosen.items[i];
 		const struct plan_request q = {.variant = &s->variant,
@@ -81,7 +87,7 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
 		else if (plan_cuda(c->tables, &q, c->arena, &s->variant.cuda, &why) == 0)
-			(*ret)[(*ret_count)++] = (struct ci_choice){
+			ret->items[ret->count++] = (struct ci_choice){
 				s->variant, s->release, shares(&s->variant, s->release),
 				groups ? matrix_world_bytes(groups[i]->world) : 0};
 		else
@@ -89,7 +95,7 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 				 variant_name(&s->variant, c->arena), why.msg);
 	}
 
-	return *ret_count ? 0
+	return ret->count ? 0
 			  : err_set(e, ERR_POLICY, "none of these variants can be built%s%s",
 				    *why.msg ? ": " : "", why.msg);
 }
@@ -188,17 +194,24 @@ static int add_option(struct buf *out, const char *option, const char *value, st
 	return 0;
 }
 
-/* The values of one option as the user gave them. *ret_here: one is a path below this directory. */
-static int add_values(struct buf *out, const struct arg_def *d, const void *options,
-		      struct arena *a, bool *ret_here, struct err *e)
+/* Options for the command line of a job. */
+struct job_options {
+	struct buf *text;
+	bool here; /* one has a path below this directory */
+};
+
+/* The values of one option as the user gave them. */
+static int add_values(struct job_options *j, const struct arg_def *d, const void *options,
+		      struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct strlist values = {0};
 
-	args_values(d, options, a, &values);
+	args_values(d, options, &a, &values);
 	for (size_t i = 0; i < values.count; i++) {
-		*ret_here = *ret_here ||
-			    (*values.items[i] != '/' && fs_exists(TRUSTED, values.items[i]));
-		if (add_option(out, d->name, values.items[i], e) < 0)
+		const char *value = values.items[i];
+		j->here = j->here || (*value != '/' && fs_exists(TRUSTED, value));
+		if (add_option(j->text, d->name, value, e) < 0)
 			return -1;
 	}
 
@@ -210,21 +223,23 @@ static int options_text(struct cmd_context *c, const char **ret, bool *ret_here,
 {
 	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
+	struct job_options j = {.text = &out};
 
 	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
-		if (add_values(&out, d, c->options, c->arena, ret_here, e) < 0)
+		if (add_values(&j, d, c->options, e) < 0)
 			return -1;
 	if (o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0)
 		return -1;
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		if (strcmp(d->name, "cache") != 0 && strcmp(d->name, "out") != 0 &&
-		    add_values(&out, d, c->global, c->arena, ret_here, e) < 0)
+		    add_values(&j, d, c->global, e) < 0)
 			return -1;
 	if (c->global->no_drift)
 		buf_printf(&out, " --no-drift");
 	if (c->global->offline)
 		buf_printf(&out, " --offline");
 	*ret = arena_strdup(c->arena, buf_cstr(&out));
+	*ret_here = j.here;
 	return 0;
 }
 
@@ -306,9 +321,8 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	const struct ci_tables *t, *own = NULL;
 	const char *format;
 	struct strlist words = {0};
-	struct ci_choice *choices;
+	struct choices chosen;
 	struct ci_plan p;
-	size_t count;
 
 	*o = *(const struct matrix_options *)c->options;
 	c->options = o;
@@ -334,7 +348,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 
 	if (check_globals(c, f, e) < 0 || take_words(c, args, o, &words, e) < 0)
 		return -1;
-	if (choose(c, &words, &choices, &count, e) < 0)
+	if (choose(c, &words, &chosen, e) < 0)
 		return -1;
 	if (ci_tables_load(c->profiles_dir, c->arena, &t, e) < 0)
 		return -1;
@@ -354,7 +368,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		p.out = p.out ? p.out : "/shared/dist";
 	}
 
-	const struct ci_request q = {format, t, own, choices, count};
+	const struct ci_request q = {format, t, own, chosen.items, chosen.count};
 	const bool service = f->kind == CI_SERVICE;
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
 	    ci_plan_make(&q, c->arena, &p, e) < 0 ||

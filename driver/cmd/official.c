@@ -47,14 +47,18 @@ int cmd_official_python(struct cmd_context *c, const struct official *all,
 }
 
 /* The targets, each with "sm", for which torch of the release has no code. */
-static void list_lacking(const struct tables *t, const struct official *all,
-			 const struct cmd_official *q, struct arena *a, struct strlist *ret)
+static struct strlist lacking_targets(const struct tables *t, const struct official *all,
+				      const struct cmd_official *q, struct arena *a)
 {
+	struct strlist lacking = {0};
+
 	for (size_t i = 0; i < q->gpus.count; i++) {
 		const struct gpu_row *row = tables_gpu(t, q->gpus.items[i]);
 		if (!row || !official_serves(t, all, q->platform, row->capability))
-			strlist_addf(ret, a, "sm%s", q->gpus.items[i]);
+			strlist_addf(&lacking, a, "sm%s", q->gpus.items[i]);
 	}
+
+	return lacking;
 }
 
 /* What the tables say of a target that torch's toolkit has under another number; NULL. */
@@ -96,18 +100,26 @@ static struct hardware described(const struct tables *t, const struct cmd_offici
 	return h;
 }
 
+/* What the newest release is asked for. */
+struct newest_asked {
+	const struct tables *tables;
+	const struct cmd_official *q;
+	const char *python; /* NULL: any */
+	struct arena *arena;
+};
+
 /* The newest release that serves what is asked; ret->release NULL: none. */
-static int find_newest(const struct tables *t, const struct cmd_official *q, const char *python,
-		       struct arena *a, struct official_choice *ret, struct err *e)
+static int find_newest(const struct newest_asked *n, struct official_choice *ret, struct err *e)
 {
-	const struct hardware h = described(t, q, python, a);
+	const struct cmd_official *q = n->q;
+	const struct hardware h = described(n->tables, q, n->python, n->arena);
 	const struct official_query wanted = {.machine = &h,
 					      .cuda = q->cuda,
 					      .dists = &q->dists,
 					      .all = q->all,
 					      .any_driver = true};
 
-	return official_for(t, &wanted, a, ret, e);
+	return official_for(n->tables, &wanted, n->arena, ret, e);
 }
 
 static char *targets_text(const struct cmd_official *q, struct arena *a)
@@ -163,35 +175,39 @@ static int hint_build(const struct tables *t, const struct cmd_official *q, stru
 }
 
 /* What would help where no release serves: another Python, another driver, or a build. */
-static int hint_newest(const struct tables *t, const struct cmd_official *q, const char *python,
-		       struct arena *a, struct err *e)
+static int hint_newest(const struct newest_asked *n, struct err *e)
 {
-	struct cmd_official any_driver = *q;
+	const struct cmd_official *q = n->q;
+	struct cmd_official no_driver = *q;
+	struct newest_asked any_python = *n, any_driver = *n;
 	struct official_choice other;
 
-	any_driver.machine = NULL;
-	if (find_newest(t, q, NULL, a, &other, ERR_IGNORED) == 0 && other.release)
+	no_driver.machine = NULL;
+	any_python.python = NULL;
+	any_driver.q = &no_driver;
+	if (find_newest(&any_python, &other, ERR_IGNORED) == 0 && other.release)
 		return err_hint(e, "use --python %s, which release %s is for", other.wheel_python,
 				other.release);
-	if (q->machine && find_newest(t, &any_driver, python, a, &other, ERR_IGNORED) == 0 &&
-	    other.release)
+	if (q->machine && find_newest(&any_driver, &other, ERR_IGNORED) == 0 && other.release)
 		return err_hint(e, "update the driver: 'ptbuild detect' shows which CUDA it runs");
-	return hint_build(t, q, a, e);
+	return hint_build(n->tables, q, n->arena, e);
 }
 
 int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python,
 			const char **ret, struct err *e)
 {
 	const char *driver = q->machine ? " and this machine's driver" : "";
-	const struct tables *t = c->tables;
+	struct newest_asked asked = {.tables = c->tables, .q = q, .arena = c->arena};
 	struct host_python host = {0};
 	const char *targets = targets_text(q, c->arena);
 	struct official_choice w = {0};
 	if (!python && strcmp(q->platform, machine_platform(c->arena)) == 0)
 		host_python(c->run, c->arena, &host);
-	if (host.version && find_newest(t, q, host.version, c->arena, &w, e) < 0)
+	asked.python = host.version;
+	if (host.version && find_newest(&asked, &w, e) < 0)
 		return -1;
-	if (!w.release && find_newest(t, q, python, c->arena, &w, e) < 0)
+	asked.python = python;
+	if (!w.release && find_newest(&asked, &w, e) < 0)
 		return -1;
 	if (w.release) {
 		log_info(c->run->log,
@@ -204,19 +220,19 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 
 	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver,
 		python ? " and Python " : "", python ? python : "");
-	return hint_newest(t, q, python, c->arena, e);
+	return hint_newest(&asked, e);
 }
 
 int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python,
 		       struct err *e)
 {
-	struct strlist lacking = {0};
 	struct official all;
 	const struct tables *t = c->tables;
+	const struct newest_asked asked = {t, q, python, c->arena};
 
 	if (official_read(t->dir, q->release, c->arena, &all, e) < 0)
 		return -1;
-	list_lacking(t, &all, q, c->arena, &lacking);
+	const struct strlist lacking = lacking_targets(t, &all, q, c->arena);
 	if (!lacking.count || !strlist_contains(&q->dists, "torch"))
 		return 0;
 	err_set(e, ERR_POLICY, "official torch %s has no code for %s", q->release,
@@ -225,7 +241,7 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 	if (note)
 		return err_hint(e, "%s", note);
 	struct official_choice other;
-	if (find_newest(t, q, python, c->arena, &other, ERR_IGNORED) == 0 && other.release)
+	if (find_newest(&asked, &other, ERR_IGNORED) == 0 && other.release)
 		return err_hint(e, "the newest release that has it: --release %s", other.release);
 	return hint_build(t, q, c->arena, e);
 }

@@ -263,11 +263,23 @@ static json_t *absent_json(const struct official_wheel *w, const char *origin,
 			 "dropped");
 }
 
+/* The output directory, and the lowest one of its path that was there before. */
+struct slim_out {
+	const char *dir, *top;
+};
+
+/* Wheels on their way through the command. */
+struct slim_work {
+	const struct slim_targets *targets;
+	struct slim_out out;
+	struct strlist wheels; /* that are cut */
+	json_t *absent;        /* those of --release that a dry run lacks */
+};
+
 /* `absent` gets those that are not in the store, *ret_count those that are.
  * What the command itself could not fetch offline is refused here, too. */
-static int skip_absent(struct cmd_context *c, const struct slim_targets *t,
-		       const struct official_wheel **found, size_t *ret_count, json_t *absent,
-		       struct err *e)
+static int skip_absent(struct cmd_context *c, struct slim_work *w,
+		       const struct official_wheel **found, size_t *ret_count, struct err *e)
 {
 	struct store *store;
 	size_t kept = 0;
@@ -285,16 +297,18 @@ static int skip_absent(struct cmd_context *c, const struct slim_targets *t,
 		if (fetch_origin(&(struct fetcher){store, c->fetch, NULL, c->arena}, &source,
 				 &origin, e) < 0)
 			return -1;
-		json_array_append_new(absent, absent_json(found[i], origin, t, c->arena));
+		json_array_append_new(w->absent,
+				      absent_json(found[i], origin, w->targets, c->arena));
 	}
 
 	*ret_count = kept;
 	return 0;
 }
 
-static int would_cut(struct cmd_context *c, const struct strlist *wheels,
-		     const struct slim_targets *t, json_t *absent, struct err *e)
+static int would_cut(struct cmd_context *c, const struct slim_work *w, struct err *e)
 {
+	const struct strlist *wheels = &w->wheels;
+	const struct slim_targets *t = w->targets;
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *list = json_array();
 	const char *dir = NULL, *missing = NULL;
@@ -329,19 +343,14 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 		store_drop_stage(store, dir);
 	if (rc < 0)
 		return -1;
-	if (json_array_size(absent))
+	if (json_array_size(w->absent))
 		missing = "to see the slimmed size, run it without --dry-run (downloads the wheel)";
-	json_array_extend(list, absent);
+	json_array_extend(list, w->absent);
 	return cmd_result(c,
 			  json_pack("{s:i, s:b, s:O, s:o}", "schema", 1, "dry_run", true, "wheels",
 				    list, "missing", json_or_null(missing)),
 			  would_rows, e);
 }
-
-/* The output directory, and the lowest one of its path that was there before. */
-struct slim_out {
-	const char *dir, *top;
-};
 
 /* Before a download: one that nothing can be written to ends the command. Again before each
  * wheel: another process may have removed it as its own. */
@@ -359,14 +368,15 @@ static int make_out_dir(struct cmd_context *c, struct slim_out *o, struct err *e
 	return rc;
 }
 
-static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
-		      const struct slim_targets *t, struct slim_out *out, struct err *e)
+static int cut_wheels(struct cmd_context *c, struct slim_work *w, struct err *e)
 {
+	const struct strlist *wheels = &w->wheels;
+	const struct slim_targets *t = w->targets;
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *list = json_array();
 
 	for (size_t i = 0; i < wheels->count; i++) {
-		if (make_out_dir(c, out, e) < 0)
+		if (make_out_dir(c, &w->out, e) < 0)
 			return -1;
 		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
 		const struct slim_request q = {.run = c->run,
@@ -378,7 +388,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 					       .nvidia = o->nvidia,
 					       .generator = GENERATOR,
 					       .threads = c->global->jobs,
-					       .out_dir = out->dir};
+					       .out_dir = w->out.dir};
 		bool any;
 		if (slim_wheel(&q, c->arena, results, &any, e) < 0)
 			return -1;
@@ -493,8 +503,7 @@ static int find_release(struct cmd_context *c, const struct slim_targets *t, str
 }
 
 /* The wheels of --release out of the store, fetched by their digests. */
-static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct slim_out *out,
-			  struct strlist *wheels, json_t *absent, struct err *e)
+static int fetch_official(struct cmd_context *c, struct slim_work *w, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct official_wheel *found[TABLES_PACKAGES];
@@ -503,7 +512,7 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 	size_t count = 0;
 	const char *python = o->python;
 
-	if (find_release(c, t, &q, e) < 0 ||
+	if (find_release(c, w->targets, &q, e) < 0 ||
 	    official_read(c->profiles_dir, q.release, c->arena, &all, e) < 0 ||
 	    (!python && q.dists.count && cmd_official_python(c, &all, &q, &python, e) < 0))
 		return -1;
@@ -526,11 +535,11 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 		return err_set(
 			e, ERR_USAGE,
 			"no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
-	if (o->dry_run && skip_absent(c, t, found, &count, absent, e) < 0)
+	if (o->dry_run && skip_absent(c, w, found, &count, e) < 0)
 		return -1;
-	if (!o->dry_run && make_out_dir(c, out, e) < 0)
+	if (!o->dry_run && make_out_dir(c, &w->out, e) < 0)
 		return -1;
-	return count ? cmd_official_fetch(c, found, count, wheels, e) : 0;
+	return count ? cmd_official_fetch(c, found, count, &w->wheels, e) : 0;
 }
 
 static json_t *package_json(const struct slim_package *p, const struct fatbin_wanted *w,
@@ -627,16 +636,14 @@ static int cut(struct cmd_context *c, const struct strlist *words, const struct 
 {
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *absent = json_array();
-	struct strlist wheels = *words;
-	struct slim_out out = {0};
+	struct slim_work w = {.targets = t, .wheels = *words, .absent = absent};
 	int rc = 0;
 
 	if (!words->count)
-		rc = fetch_official(c, t, &out, &wheels, absent, e);
+		rc = fetch_official(c, &w, e);
 	if (rc == 0)
-		rc = o->dry_run ? would_cut(c, &wheels, t, absent, e)
-				: cut_wheels(c, &wheels, t, &out, e);
-	fs_drop_empty(out.dir, out.top);
+		rc = o->dry_run ? would_cut(c, &w, e) : cut_wheels(c, &w, e);
+	fs_drop_empty(w.out.dir, w.out.top);
 	return rc;
 }
 

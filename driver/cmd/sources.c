@@ -90,9 +90,9 @@ static int add_source(struct cmd_context *c, const char *path, struct package_ro
 	return 0;
 }
 
-static int find_row(struct cmd_context *c, const struct tables *t, const char *word,
-		    struct package_row *ret, struct err *e)
+static int find_row(struct cmd_context *c, const char *word, struct package_row *ret, struct err *e)
 {
+	const struct tables *t = c->tables;
 	const char *version, *name = text_pin(word, c->arena, &version),
 			     *path = path_from_here(c->arena, word);
 
@@ -223,7 +223,7 @@ int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struc
 	struct cmd_extension out = {0};
 
 	for (size_t i = 0; i < o->extensions.count; i++) {
-		if (find_row(c, t, o->extensions.items[i], &rows[i], e) < 0)
+		if (find_row(c, o->extensions.items[i], &rows[i], e) < 0)
 			return -1;
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(rows[k].name, rows[i].name) == 0)
@@ -287,9 +287,9 @@ static bool is_of_release(struct cmd_context *c, const struct given *g)
 	return !is_url(g->place) && !fs_exists(TRUSTED, path_from_here(c->arena, g->place));
 }
 
-/* An archive that is somewhere else: downloaded now, as its version is in it. */
-static int fetch_given(struct cmd_context *c, const struct given *g, struct source_row *ret,
-		       const char **path, struct err *e)
+/* An archive that is somewhere else: downloaded now, as its version is in it. Returns the file. */
+static const char *fetch_given(struct cmd_context *c, const struct given *g, struct source_row *ret,
+			       struct err *e)
 {
 	const char **urls = arena_array(c->arena, 1, sizeof(*urls));
 	const size_t end = strcspn(g->place, "?#");
@@ -305,15 +305,13 @@ static int fetch_given(struct cmd_context *c, const struct given *g, struct sour
 	struct fetch_source s = fetch_source_of(ret, c->arena);
 	if (cmd_store(c, &store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0 ||
 	    fetch_all(&(struct fetcher){store, c->fetch, c->run, c->arena}, &s, 1, NULL, e) < 0)
-		return -1;
-	*path = s.path;
-	return 0;
+		return NULL;
+	return s.path;
 }
 
 static int read_given(struct cmd_context *c, const struct given *g, struct own_row *ret,
 		      struct err *e)
 {
-	const char *path = path_from_here(c->arena, g->place);
 	const bool fetched = is_url(g->place);
 	struct own_source s;
 
@@ -327,7 +325,9 @@ static int read_given(struct cmd_context *c, const struct given *g, struct own_r
 		return err_hint(e, "write --source URL=SHA256");
 	}
 
-	if (fetched && fetch_given(c, g, &ret->source, &path, e) < 0)
+	const char *path =
+		fetched ? fetch_given(c, g, &ret->source, e) : path_from_here(c->arena, g->place);
+	if (!path)
 		return -1;
 	if (own_read(path, cmd_selected(c)->version, c->run, c->arena, &s, e) < 0)
 		return -1;

@@ -51,15 +51,13 @@ static const char *make_line(const struct cmd_context *c, const struct world *w)
 	return arena_strdup(c->arena, buf_cstr(&out));
 }
 
-static int load(struct cmd_context *c, const char *name, const char **ret_profiles,
-		const struct world **ret, struct err *e)
+static int load(struct cmd_context *c, const char *name, const struct world **ret, struct err *e)
 {
 	const char *platform;
 
 	if (world_platform(c, &platform, e) < 0)
 		return -1;
-	*ret_profiles = c->profiles_dir;
-	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
+	return world_load(c->profiles_dir, name, platform, c->arena, ret, e);
 }
 
 /* Each line of a world with drift says so. */
@@ -134,8 +132,9 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	const char *store_dir, *made = NULL;
 	bool there;
 
-	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
+	if (load(c, name, &q.world, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
 		return -1;
+	q.profiles = c->profiles_dir;
 	q.fetch = *c->fetch;
 	if (cmd_cache_dir(c, &store_dir, e) < 0)
 		return -1;
@@ -199,9 +198,9 @@ static int check_world(struct cmd_context *c, const struct world *w, const char 
 static int world_verify(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world *w;
-	const char *profiles, *dir;
+	const char *dir;
 
-	if (load(c, name, &profiles, &w, e) < 0 || find_made(c, w, &dir, e) < 0)
+	if (load(c, name, &w, e) < 0 || find_made(c, w, &dir, e) < 0)
 		return -1;
 	if (!dir) {
 		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", w->name, w->platform);
@@ -244,8 +243,9 @@ static int ensure(struct cmd_context *c, const char *name, struct world_result *
 				  .no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 
-	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
+	if (load(c, name, &q.world, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
 		return -1;
+	q.profiles = c->profiles_dir;
 	q.fetch = *c->fetch;
 	return cmd_store(c, &q.store, e) < 0 ? -1 : world_ensure(&q, c->arena, r, e);
 }
@@ -714,10 +714,10 @@ static const struct show show_rows[] = {{.text = "{name}"},
 
 static int world_show(struct cmd_context *c, const char *name, struct err *e)
 {
-	const char *profiles, *dir;
+	const char *dir;
 	const struct world *w;
 
-	if (load(c, name, &profiles, &w, e) < 0 || find_made(c, w, &dir, e) < 0)
+	if (load(c, name, &w, e) < 0 || find_made(c, w, &dir, e) < 0)
 		return -1;
 	return cmd_show(c, world_json(w, dir), show_rows, e);
 }
