@@ -29,16 +29,20 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 			       : "";
 }
 
-/* Whether a job of these waves compiles that cache. False for "". */
-static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, unsigned first,
-		    unsigned last)
+/* Names of compiler caches; NULL: not asked for. */
+struct cache_names {
+	const char *cpu, *gpu;
+};
+
+/* Whether a job of these waves compiles one of them. False for "". */
+static bool is_made(const struct ci_plan *p, struct cache_names n, unsigned first, unsigned last)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
 		if (j->wave < first || j->wave > last)
 			continue;
-		bool makes_cpu = cpu && j->makes_cpu && strcmp(j->cpu_cache, cpu) == 0;
-		bool makes_gpu = gpu && j->makes_gpu && strcmp(j->gpu_cache, gpu) == 0;
+		bool makes_cpu = n.cpu && j->makes_cpu && strcmp(j->cpu_cache, n.cpu) == 0;
+		bool makes_gpu = n.gpu && j->makes_gpu && strcmp(j->gpu_cache, n.gpu) == 0;
 		if (makes_cpu || makes_gpu)
 			return true;
 	}
@@ -50,14 +54,15 @@ static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, u
  * compile is compiled beside it. In the last wave nothing is. */
 static bool add_to_wave(const struct ci_plan *p, struct ci_job *j, unsigned wave)
 {
-	bool cpu = !is_made(p, j->cpu_cache, NULL, 1, wave - 1);
-	bool gpu = *j->gpu_cache && !is_made(p, NULL, j->gpu_cache, 1, wave - 1);
+	const struct cache_names own_cpu = {.cpu = j->cpu_cache}, own_gpu = {.gpu = j->gpu_cache};
+	bool cpu = !is_made(p, own_cpu, 1, wave - 1);
+	bool gpu = *j->gpu_cache && !is_made(p, own_gpu, 1, wave - 1);
 
 	if (!cpu && !gpu)
 		return false;
-	if (cpu && is_made(p, j->cpu_cache, NULL, wave, wave))
+	if (cpu && is_made(p, own_cpu, wave, wave))
 		return false;
-	if (gpu && is_made(p, NULL, j->gpu_cache, wave, wave))
+	if (gpu && is_made(p, own_gpu, wave, wave))
 		return false;
 	j->wave = wave;
 	j->makes_cpu = cpu;
@@ -415,26 +420,26 @@ PLAIN(map, T, NEED_ROWS(T, runners, runner));
 PLAIN(table, T, ROWS(T, formats, format, .need = true), NEED(T, image), ROWS(T, machines, machine),
       ROWS(T, actions, action, .need = true), NEED_ROWS(T, runners, runner));
 
-static int load(const char *path, const struct yaml_schema *schema, struct arena *a,
-		const struct ci_tables **ret, struct err *e)
+/* NULL: an error. */
+static const struct ci_tables *load(const char *path, const struct yaml_schema *schema,
+				    struct arena *a, struct err *e)
 {
 	struct ci_tables *t = arena_alloc(a, sizeof(*t));
 
-	if (yaml_load(path, schema, a, t, NULL, e) < 0)
-		return -1;
-	*ret = t;
-	return 0;
+	return yaml_load(path, schema, a, t, NULL, e) < 0 ? NULL : t;
 }
 
 int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret,
 		   struct err *e)
 {
-	return load(path_join(a, profiles_dir, "ci.yaml"), &table_schema, a, ret, e);
+	*ret = load(path_join(a, profiles_dir, "ci.yaml"), &table_schema, a, e);
+	return *ret ? 0 : -1;
 }
 
 int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret, struct err *e)
 {
-	return load(path, &map_schema, a, ret, e);
+	*ret = load(path, &map_schema, a, e);
+	return *ret ? 0 : -1;
 }
 
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format)

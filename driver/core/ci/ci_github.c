@@ -138,16 +138,22 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 	return s.list;
 }
 
-/* What all jobs have. The sandbox needs namespaces, which a container has with this alone. */
-static json_t *job(const struct ci_plan *p, const char *name, json_t *labels, json_t *minutes,
-		   const struct strlist *needs, json_t *steps)
+/* What a job has of its own; the documents are handed over. */
+struct github_job {
+	const char *name;
+	json_t *labels, *minutes, *steps;
+	const struct strlist *needs;
+};
+
+/* And what all have. The sandbox needs namespaces, which a container has with this alone. */
+static json_t *job(const struct ci_plan *p, const struct github_job *j)
 {
-	return json_pack("{s:s, s:o*, s:s*, s:o, s:o, s:{s:s}, s:{s:s, s:s}, s:o}", "name", name,
-			 "needs", needs->count ? json_from_strlist(needs) : NULL, "if",
-			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", labels,
-			 "timeout-minutes", minutes, "permissions", "contents", "read", "container",
-			 "image", p->image ? p->image : p->tables->image, "options", "--privileged",
-			 "steps", steps);
+	return json_pack("{s:s, s:o*, s:s*, s:o, s:o, s:{s:s}, s:{s:s, s:s}, s:o}", "name", j->name,
+			 "needs", j->needs->count ? json_from_strlist(j->needs) : NULL, "if",
+			 j->needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", j->labels,
+			 "timeout-minutes", j->minutes, "permissions", "contents", "read",
+			 "container", "image", p->image ? p->image : p->tables->image, "options",
+			 "--privileged", "steps", j->steps);
 }
 
 static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
@@ -179,8 +185,11 @@ static json_t *build_job(const struct ci_plan *p, size_t from, size_t to,
 
 	for (size_t i = from; i < to; i++)
 		json_array_append_new(include, cell(p, &p->jobs[i]));
-	json_t *j = job(p, "${{ matrix.variant }}", json_string("${{ matrix.runs_on }}"),
-			json_string("${{ matrix.minutes }}"), needs, build_steps(p, a));
+	json_t *j = job(p, &(struct github_job){.name = "${{ matrix.variant }}",
+						.labels = json_string("${{ matrix.runs_on }}"),
+						.minutes = json_string("${{ matrix.minutes }}"),
+						.steps = build_steps(p, a),
+						.needs = needs});
 	/* A job that failed does not stop those that need it, nor those beside it. */
 	json_object_set_new(
 		j, "strategy",
@@ -213,9 +222,12 @@ json_t *ci_github(const struct ci_plan *p)
 	}
 
 	if (p->count) {
-		json_t *index = job(p, "index", ci_labels(p->jobs[0].runner),
-				    json_integer(atoi(ci_format(p->tables, "github")->minutes)),
-				    &all, index_steps(p, &a));
+		const int minutes = atoi(ci_format(p->tables, "github")->minutes);
+		json_t *index = job(p, &(struct github_job){.name = "index",
+							    .labels = ci_labels(p->jobs[0].runner),
+							    .minutes = json_integer(minutes),
+							    .steps = index_steps(p, &a),
+							    .needs = &all});
 		/* It builds nothing, and so has no sandbox. */
 		json_object_del(json_object_get(index, "container"), "options");
 		json_object_set_new(jobs, "index", index);

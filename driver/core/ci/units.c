@@ -24,14 +24,22 @@ static const char *below_tree(const char *file)
 	return at ? at + sizeof(src) - 1 : file;
 }
 
-static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a,
-		     struct compile_unit *ret, struct err *e)
+/* An entry of compile_commands.json. */
+struct command_entry {
+	const json_t *json;
+	const char *path; /* of the file */
+	size_t index;
+};
+
+static int take_unit(const struct command_entry *entry, struct arena *a, struct compile_unit *ret,
+		     struct err *e)
 {
-	const char *file = json_member(entry, "file"), *command = json_member(entry, "command");
+	const char *file = json_member(entry->json, "file"),
+		   *command = json_member(entry->json, "command");
 
 	if (!file || !command)
-		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command", path,
-			       i);
+		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command",
+			       entry->path, entry->index);
 	*ret = (struct compile_unit){.file = arena_strdup(a, below_tree(file)),
 				     .cuda = path_has_suffix(file, ".cu")};
 	ret->key = arena_printf(a, "%s %s", ret->file, output_of(command, a));
@@ -81,10 +89,12 @@ int units_read(const struct tables *t, const char *path, struct arena *a,
 		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands",
 			       commands);
 	tree.units = arena_array(a, json_array_size(list), sizeof(*tree.units));
-	for (size_t i = 0; i < json_array_size(list); i++)
-		if (take_unit(json_array_get(list, i), commands, i, a, &tree.units[tree.count++],
-			      e) < 0)
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const struct command_entry entry = {json_array_get(list, i), commands, i};
+		if (take_unit(&entry, a, &tree.units[tree.count++], e) < 0)
 			return -1;
+	}
+
 	array_sort(tree.units, tree.count, sizeof(*tree.units), text_cmp);
 	for (size_t i = 1; i < tree.count; i++)
 		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)

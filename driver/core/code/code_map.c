@@ -543,6 +543,11 @@ struct slots { /* one array of addresses */
 	uint64_t start, size;
 };
 
+struct slot_list {
+	struct slots items[2]; /* DT_PREINIT_ARRAY, DT_INIT_ARRAY */
+	size_t count;
+};
+
 static void add(struct candidates *c, uint64_t address)
 {
 	if (address)
@@ -565,8 +570,8 @@ static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t 
 	return s.st_shndx == SHN_UNDEF ? 0 : s.st_value + (uint64_t)r->r_addend;
 }
 
-static int take_relocations(struct elf_map *m, const struct slots *list, size_t n,
-			    struct candidates *c, struct err *e)
+static int take_relocations(struct elf_map *m, const struct slot_list *all, struct candidates *c,
+			    struct err *e)
 {
 	struct elf_range table;
 	uint64_t symbols, count;
@@ -577,8 +582,8 @@ static int take_relocations(struct elf_map *m, const struct slots *list, size_t 
 	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= table.size; i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
 		memcpy(&r, m->data + table.offset + i, sizeof(r));
-		for (size_t k = 0; k < n; k++) {
-			if (r.r_offset - list[k].start < list[k].size)
+		for (size_t k = 0; k < all->count; k++) {
+			if (r.r_offset - all->items[k].start < all->items[k].size)
 				add(c, value_of(m, &r, symbols, count));
 		}
 	}
@@ -606,8 +611,7 @@ static int code_initialisers(struct elf_map *m, struct candidates *c, struct err
 {
 	static const int64_t tags[][2] = {{DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ},
 					  {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}};
-	struct slots list[ARRAY_LEN(tags)];
-	size_t n = 0;
+	struct slot_list all = {0};
 	uint64_t init;
 
 	if (!m->dyn)
@@ -615,12 +619,14 @@ static int code_initialisers(struct elf_map *m, struct candidates *c, struct err
 	if (elf_map_dyn(m, DT_INIT, &init))
 		add(c, init);
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
-		if (elf_map_dyn(m, tags[i][0], &list[n].start) &&
-		    elf_map_dyn(m, tags[i][1], &list[n].size))
-			take_contents(m, &list[n++], c);
+		struct slots *s = &all.items[all.count];
+		if (!elf_map_dyn(m, tags[i][0], &s->start) || !elf_map_dyn(m, tags[i][1], &s->size))
+			continue;
+		take_contents(m, s, c);
+		all.count++;
 	}
 
-	return take_relocations(m, list, n, c, e);
+	return take_relocations(m, &all, c, e);
 }
 
 int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, struct err *e)

@@ -11,10 +11,9 @@ static uint32_t get32(const struct elf_map *m, uint64_t offset)
 	return v;
 }
 
-/* The last symbol in the GNU hash table, which has those that
- * can be found by name, ends the highest bucket's chain. */
-static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *ret, bool *ret_all,
-			  struct err *e)
+/* The last symbol in the GNU hash table, which has those that can be found by name, ends the
+ * highest bucket's chain. 0: it has none, and *ret is the first that it would have. */
+static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *ret, struct err *e)
 {
 	uint64_t offset, room;
 
@@ -35,7 +34,6 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 	}
 
 	*ret = first;
-	*ret_all = last != 0;
 	if (last == 0)
 		return 0;
 	if (last < first)
@@ -52,7 +50,7 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 	}
 
 	*ret = last + 1;
-	return 0;
+	return 1;
 }
 
 /* Symbols that relocations use: enough for an object
@@ -91,9 +89,10 @@ int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret
 			return -1;
 		count = get32(m, offset + 4);
 	} else {
-		bool all = false;
-		if (elf_map_dyn(m, DT_GNU_HASH, &hash) &&
-		    count_gnu_hash(m, hash, &count, &all, e) < 0)
+		int all = 0;
+		if (elf_map_dyn(m, DT_GNU_HASH, &hash))
+			all = count_gnu_hash(m, hash, &count, e);
+		if (all < 0)
 			return -1;
 		if (!all && (count_relocations(m, &ELF_RELA, &count, e) < 0 ||
 			     count_relocations(m, &ELF_JMPREL, &count, e) < 0))

@@ -136,11 +136,17 @@ void hardware_parse_cpuinfo(const char *text, struct arena *a, struct hardware_c
 const char *hardware_parse_driver(const char *text, struct arena *a);
 /* hardware_is_capability: "9.0"; no other number of digits behind the dot. */
 bool hardware_is_capability(const char *text);
-/* hardware_ask_child: runs `child` in a process of its own and reads its answers. If it dies twice,
- * or is silent for `patience_ms`, gpu_trouble says so. */
+/* hardware_question: who answers what GPUs there are, and for how long it may be silent. */
 typedef void (*hardware_child_fn)(int fd, const struct hardware_facts *f);
-int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms,
-		       const struct run *run, struct arena *a, struct hardware *h,
+struct hardware_question {
+	hardware_child_fn child;
+	const struct hardware_facts *facts;
+	int patience_ms;
+	const struct run *run;
+};
+/* hardware_ask_child: runs the child in a process of its own and reads its answers. If it dies
+ * twice, or is silent for too long, gpu_trouble says so. */
+int hardware_ask_child(const struct hardware_question *q, struct arena *a, struct hardware *h,
 		       struct err *e) MUST_CHECK;
 /* hardware_gpu_child: writes what libcuda, else NVML, says of all GPUs of the machine, as lines
  * ("gpu NAME<TAB>9.0<TAB>BYTES", "driver 570.86.15", "cuda 12.8", "source libcuda", "trouble

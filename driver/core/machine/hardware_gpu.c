@@ -9,14 +9,13 @@
 #define PATIENCE_MS 30000 /* eight GPUs without a persistence daemon need some ten seconds */
 #define MAX_GPUS 64
 
-static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability,
-		    uint64_t memory)
+static void add_gpu(struct hardware *h, const struct hardware_gpu *gpu, struct arena *a)
 {
-	if (!*name || !hardware_is_capability(capability) || h->gpu_count == MAX_GPUS)
+	if (!*gpu->name || !hardware_is_capability(gpu->capability) || h->gpu_count == MAX_GPUS)
 		return;
 	if (!h->gpu_count)
 		h->gpus = arena_array(a, MAX_GPUS, sizeof(*h->gpus));
-	h->gpus[h->gpu_count++] = (struct hardware_gpu){name, capability, memory};
+	h->gpus[h->gpu_count++] = *gpu;
 }
 
 static void take_gpu(const char *text, struct arena *a, struct hardware *h)
@@ -24,9 +23,10 @@ static void take_gpu(const char *text, struct arena *a, struct hardware *h)
 	struct strlist fields = {0};
 
 	strlist_split(&fields, a, text, "\t");
-	if (fields.count >= 2)
-		add_gpu(h, a, fields.items[0], fields.items[1],
-			fields.count > 2 ? strtoull(fields.items[2], NULL, 10) : 0);
+	if (fields.count < 2)
+		return;
+	const uint64_t memory = fields.count > 2 ? strtoull(fields.items[2], NULL, 10) : 0;
+	add_gpu(h, &(struct hardware_gpu){fields.items[0], fields.items[1], memory}, a);
 }
 
 /* Each once, in the order in which they came. */
@@ -90,7 +90,10 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 		     *capability = mib ? last_field(line) : NULL;
 		size_t before = h->gpu_count;
 		if (capability)
-			add_gpu(h, a, trim(line), capability, strtoull(mib, NULL, 10) << 20);
+			add_gpu(h,
+				&(struct hardware_gpu){trim(line), capability,
+						       strtoull(mib, NULL, 10) << 20},
+				a);
 		if (h->gpu_count == before) {
 			add_trouble(h, a,
 				    arena_printf(a, "nvidia-smi: %s",
@@ -105,13 +108,13 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 }
 
 /* Collects what the child writes. 0: it ended; 1: it was silent for too long. */
-static int listen_to(int fd, int patience_ms, const struct run *run, struct buf *out, struct err *e)
+static int listen_to(int fd, const struct hardware_question *q, struct buf *out, struct err *e)
 {
 	char piece[4096];
 
-	for (int left = patience_ms; left > 0; left -= 200) {
+	for (int left = q->patience_ms; left > 0; left -= 200) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		if (run_check(run, e) < 0)
+		if (run_check(q->run, e) < 0)
 			return -1;
 		int ready = poll(&p, 1, 200);
 		if (ready <= 0)
@@ -141,8 +144,7 @@ static void reap(pid_t pid, bool killed, int *status)
 }
 
 /* 0: it ended, as *status says; 1: it was silent for too long. */
-static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int patience_ms,
-		    const struct run *run, struct buf *out, int *status, struct err *e)
+static int ask_once(const struct hardware_question *q, struct buf *out, int *status, struct err *e)
 {
 	int ends[2];
 
@@ -152,7 +154,7 @@ static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		child(ends[1], f);
+		q->child(ends[1], q->facts);
 		_exit(0);
 	}
 
@@ -162,7 +164,7 @@ static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int
 		return err_errno(e, ERR_SYSTEM, "cannot start a process");
 	}
 
-	int rc = listen_to(ends[0], patience_ms, run, out, e);
+	int rc = listen_to(ends[0], q, out, e);
 	close(ends[0]);
 	if (rc != 0)
 		kill(pid, SIGKILL);
@@ -170,22 +172,22 @@ static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int
 	return rc;
 }
 
-int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms,
-		       const struct run *run, struct arena *a, struct hardware *h, struct err *e)
+int hardware_ask_child(const struct hardware_question *q, struct arena *a, struct hardware *h,
+		       struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	int status = 0, rc = ask_once(child, f, patience_ms, run, &out, &status, e);
+	int status = 0, rc = ask_once(q, &out, &status, e);
 
 	/* Killed for memory, it may answer now; a driver that is broken dies again. */
 	if (rc == 0 && WIFSIGNALED(status))
-		rc = ask_once(child, f, patience_ms, run, &out, &status, e);
+		rc = ask_once(q, &out, &status, e);
 	if (rc < 0)
 		return -1;
 	hardware_take_answers(buf_cstr(&out), a, h);
 	if (rc > 0)
 		add_trouble(h, a,
 			    arena_printf(a, "libcuda did not answer within %d seconds",
-					 patience_ms / 1000));
+					 q->patience_ms / 1000));
 	else if (WIFSIGNALED(status))
 		add_trouble(h, a, arena_printf(a, "libcuda died with signal %d", WTERMSIG(status)));
 	return 0;
@@ -224,8 +226,9 @@ static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, s
 static int read_gpus(const struct hardware_facts *f, const struct run *run, struct arena *a,
 		     struct hardware *h, struct err *e)
 {
-	if (hardware_ask_child(hardware_gpu_child, f, PATIENCE_MS, run, a, h, e) < 0 ||
-	    (!h->gpu_count && ask_smi(run, a, h, e) < 0))
+	const struct hardware_question q = {hardware_gpu_child, f, PATIENCE_MS, run};
+
+	if (hardware_ask_child(&q, a, h, e) < 0 || (!h->gpu_count && ask_smi(run, a, h, e) < 0))
 		return -1;
 	if (!*h->driver)
 		h->driver = hardware_kernel_driver(a);

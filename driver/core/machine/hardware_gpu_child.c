@@ -51,10 +51,16 @@ static void *open_first(int fd, const struct hardware_facts *f, const char *name
 	return lib;
 }
 
-static void say_gpu(int fd, const char *name, int major, int minor, unsigned long long bytes)
+/* What a library says of a GPU. */
+struct said {
+	char name[NAME_LEN];
+	int major, minor; /* its compute capability */
+};
+
+static void say_gpu(int fd, const struct said *g, unsigned long long bytes)
 {
-	name = *name ? name : "NVIDIA GPU";
-	dprintf(fd, "gpu %.*s\t%d.%d\t%llu\n", (int)strcspn(name, "\t\n"), name, major, minor,
+	const char *name = *g->name ? g->name : "NVIDIA GPU";
+	dprintf(fd, "gpu %.*s\t%d.%d\t%llu\n", (int)strcspn(name, "\t\n"), name, g->major, g->minor,
 		bytes);
 }
 
@@ -95,22 +101,22 @@ static bool find_cuda(int fd, const struct hardware_facts *f, struct cuda *c)
 
 static int say_cuda_device(int fd, const struct cuda *c, int i)
 {
-	char name[NAME_LEN] = "";
-	int device, major, minor;
+	struct said gpu = {0};
+	int device;
 	size_t bytes = 0;
 	int rc = c->get(&device, i);
 
 	if (rc == 0)
-		rc = c->name(name, sizeof(name) - 1, device);
+		rc = c->name(gpu.name, sizeof(gpu.name) - 1, device);
 	if (rc == 0)
-		rc = c->attribute(&major, CUDA_MAJOR, device);
+		rc = c->attribute(&gpu.major, CUDA_MAJOR, device);
 	if (rc == 0)
-		rc = c->attribute(&minor, CUDA_MINOR, device);
+		rc = c->attribute(&gpu.minor, CUDA_MINOR, device);
 	if (rc != 0)
 		return rc;
 	if (!c->memory || c->memory(&bytes, device) != 0)
 		bytes = 0;
-	say_gpu(fd, name, major, minor, bytes);
+	say_gpu(fd, &gpu, bytes);
 	return 0;
 }
 
@@ -208,14 +214,15 @@ static void say_nvml_trouble(int fd, const struct nvml *n, const char *what, int
 static bool say_nvml_device(int fd, const struct nvml *n, unsigned i, unsigned count, bool known)
 {
 	struct nvml_memory memory = {0};
-	char name[NAME_LEN] = "", what[40];
+	struct said gpu = {0};
+	char what[40];
 	void *device;
-	int major, minor, rc = n->get(i, &device);
+	int rc = n->get(i, &device);
 
 	if (rc == 0)
-		rc = n->name(device, name, sizeof(name) - 1);
+		rc = n->name(device, gpu.name, sizeof(gpu.name) - 1);
 	if (rc == 0)
-		rc = n->capability(device, &major, &minor);
+		rc = n->capability(device, &gpu.major, &gpu.minor);
 	snprintf(what, sizeof(what), "GPU %u of %u: ", i, count);
 	if (rc != 0)
 		say_nvml_trouble(fd, n, what, rc);
@@ -223,7 +230,7 @@ static bool say_nvml_device(int fd, const struct nvml *n, unsigned i, unsigned c
 		return false;
 	if (!n->memory || n->memory(device, &memory) != 0)
 		memory.total = 0;
-	say_gpu(fd, name, major, minor, memory.total);
+	say_gpu(fd, &gpu, memory.total);
 	return true;
 }
 

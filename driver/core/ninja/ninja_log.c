@@ -7,8 +7,17 @@
 #define NEWEST 7
 #define MAX_MS UINT64_C(10000000000) /* four months */
 
+/* How a number is written, and the largest that is one. */
+struct number_form {
+	unsigned base;
+	uint64_t max;
+};
+
+static const struct number_form milliseconds = {10, MAX_MS}, mtimes = {10, INT64_MAX},
+				hashes = {16, UINT64_MAX}, versions = {10, 1000};
+
 /* The digits up to `end` as a number; false for anything else. */
-static bool take_number(const char *p, const char *end, unsigned base, uint64_t max, uint64_t *ret)
+static bool take_number(const char *p, const char *end, struct number_form f, uint64_t *ret)
 {
 	uint64_t n = 0;
 
@@ -18,9 +27,9 @@ static bool take_number(const char *p, const char *end, unsigned base, uint64_t 
 		unsigned digit = *p >= '0' && *p <= '9'   ? (unsigned)(*p - '0')
 				 : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10
 							  : 16;
-		if (digit >= base || n > (max - digit) / base)
+		if (digit >= f.base || n > (f.max - digit) / f.base)
 			return false;
-		n = n * base + digit;
+		n = n * f.base + digit;
 	}
 
 	*ret = n;
@@ -42,10 +51,10 @@ static bool parse_entry(const char *p, const char *end, struct arena *a, struct 
 	fields[5] = end + 1;
 	uint64_t mtime;
 	struct ninja_entry n;
-	if (!take_number(fields[0], fields[1] - 1, 10, MAX_MS, &n.start_ms) ||
-	    !take_number(fields[1], fields[2] - 1, 10, MAX_MS, &n.end_ms) ||
-	    !take_number(fields[2], fields[3] - 1, 10, INT64_MAX, &mtime) ||
-	    !take_number(fields[4], fields[5] - 1, 16, UINT64_MAX, &n.hash))
+	if (!take_number(fields[0], fields[1] - 1, milliseconds, &n.start_ms) ||
+	    !take_number(fields[1], fields[2] - 1, milliseconds, &n.end_ms) ||
+	    !take_number(fields[2], fields[3] - 1, mtimes, &mtime) ||
+	    !take_number(fields[4], fields[5] - 1, hashes, &n.hash))
 		return false;
 	size_t len = (size_t)(fields[4] - 1 - fields[3]);
 	if (len == 0 || memchr(fields[3], '\0', len) || n.end_ms < n.start_ms)
@@ -71,7 +80,7 @@ int ninja_log_parse(const struct file_bytes *in, struct arena *a, struct ninja_l
 	size_t prefix = strlen(HEADER), cap = 0;
 
 	if (!line || (size_t)(line - text) < prefix || memcmp(text, HEADER, prefix) != 0 ||
-	    !take_number(text + prefix, line, 10, 1000, &version))
+	    !take_number(text + prefix, line, versions, &version))
 		return err_set(e, ERR_INTEGRITY, "%s:1: not a ninja log", in->name);
 	if (version < OLDEST || version > NEWEST)
 		return err_set(e, ERR_INTEGRITY,

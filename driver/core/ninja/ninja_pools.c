@@ -142,14 +142,17 @@ const char *ninja_skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* Paths up to ':', "||", "|@" or the end: the first, and the
- * first plain one; NULL for none. Gives where it stopped. */
-static const char *take_paths(const char *p, const char *end, struct arena *a,
-			      const char **ret_first, const char **ret_plain)
+/* What a list of paths has; NULL: nothing. */
+struct paths {
+	const char *first, *plain; /* the first of all, and of the plain ones */
+};
+
+/* Paths up to ':', "||", "|@" or the end. Gives where it stopped. */
+static const char *take_paths(const char *p, const char *end, struct arena *a, struct paths *ret)
 {
 	AUTO_BUF struct buf word = {0};
 
-	*ret_first = *ret_plain = NULL;
+	*ret = (struct paths){0};
 	for (;;) {
 		bool plain;
 		p = ninja_skip_blanks(p, end);
@@ -158,10 +161,10 @@ static const char *take_paths(const char *p, const char *end, struct arena *a,
 			if (end - p < 2 || *p != '|' || p[1] == '|' || p[1] == '@')
 				return p;
 			next = p + 1;
-		} else if (word.len && !(*ret_first && (*ret_plain || !plain))) {
+		} else if (word.len && !(ret->first && (ret->plain || !plain))) {
 			const char *path = arena_strdup(a, buf_cstr(&word));
-			*ret_first = *ret_first ? *ret_first : path;
-			*ret_plain = plain ? path : NULL;
+			ret->first = ret->first ? ret->first : path;
+			ret->plain = plain ? path : NULL;
 		}
 
 		p = next;
@@ -170,7 +173,7 @@ static const char *take_paths(const char *p, const char *end, struct arena *a,
 
 /* "build OUT OUT | IMPLICIT: RULE IN ..." */
 struct head {
-	const char *output, *plain_output; /* the first, and the first plain one (or NULL) */
+	struct paths outputs;
 	const char *rule;
 	bool plain_rule;
 	const char *inputs; /* behind the rule */
@@ -182,8 +185,8 @@ static bool take_head(const char *p, const char *end, struct arena *a, struct he
 	AUTO_BUF struct buf word = {0};
 	struct head h;
 
-	p = take_paths(p + strlen("build"), end, a, &h.output, &h.plain_output);
-	if (!h.output || p >= end || *p != ':')
+	p = take_paths(p + strlen("build"), end, a, &h.outputs);
+	if (!h.outputs.first || p >= end || *p != ':')
 		return false;
 	h.inputs = ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word, &h.plain_rule);
 	h.rule = arena_strdup(a, buf_cstr(&word));
@@ -363,7 +366,7 @@ static bool read_build(struct ninja_piece *piece, struct arena *a)
 
 	if (!take_head(piece->at, piece->at + piece->head_len, a, &h))
 		return false;
-	piece->output = h.output;
+	piece->output = h.outputs.first;
 	piece->inputs = h.inputs;
 	piece->kind = kind_of(h.rule);
 	piece->links = strstr(h.rule, LINKER) != NULL;
@@ -613,14 +616,14 @@ int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_opti
 static bool take_edge(const char *p, const char *end, struct arena *a, struct ninja_edge *ret)
 {
 	struct head h;
-	const char *first, *input;
+	struct paths inputs;
 
-	if (!take_head(p, end, a, &h) || !h.plain_output || !h.plain_rule)
+	if (!take_head(p, end, a, &h) || !h.outputs.plain || !h.plain_rule)
 		return false;
-	if (ninja_is_wait(h.plain_output) || strcmp(h.rule, "phony") == 0)
+	if (ninja_is_wait(h.outputs.plain) || strcmp(h.rule, "phony") == 0)
 		return false;
-	take_paths(h.inputs, end, a, &first, &input);
-	*ret = (struct ninja_edge){h.plain_output, h.rule, input ? input : ""};
+	take_paths(h.inputs, end, a, &inputs);
+	*ret = (struct ninja_edge){h.outputs.plain, h.rule, inputs.plain ? inputs.plain : ""};
 	return true;
 }
 

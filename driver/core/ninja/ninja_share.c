@@ -117,13 +117,13 @@ static void mark(struct graph *g, bool *wanted, bool *common)
 	walk(g, common);
 }
 
-/* Each unit, the longest first, goes to the share that has least. */
-static void divide(const struct unit *units, size_t count, const struct ninja_share_options *o,
-		   struct arena *a, struct ninja_share *ret)
+/* Each of ret->units units, the longest first, goes to the share that has least. */
+static void divide(const struct unit *units, const struct ninja_share_options *o, struct arena *a,
+		   struct ninja_share *ret)
 {
 	double *load = arena_array(a, o->count, sizeof(*load));
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < ret->units; i++) {
 		unsigned least = 0;
 		for (unsigned k = 1; k < o->count; k++)
 			if (load[k] < load[least])
@@ -183,7 +183,7 @@ int ninja_share(const char *text, size_t len, const char *name, const struct nin
 		if (!(units[i].seconds > 0))
 			units[i].seconds = known ? sum / (double)known : 1;
 	array_sort(units, s.units, sizeof(*units), by_seconds);
-	divide(units, s.units, o, a, &s);
+	divide(units, o, a, &s);
 	*ret = s;
 	return 0;
 }

@@ -346,14 +346,23 @@ static bool setting_applies(const struct buildenv_request *q, const struct table
 	       !tables_toggle(q->tables, q->package, s->name, NULL);
 }
 
-static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count,
-		       const char *file, const char *rule, const char *default_package)
+/* Settings of a row of the tables. */
+struct row_settings {
+	const struct table_setting *items;
+	unsigned count;
+	const char *file, *rule;
+	const char *package; /* of those that name none */
+};
+
+static void layer_rows(struct work *w, const struct row_settings *q)
 {
-	for (unsigned i = 0; i < count; i++) {
-		const char *package = *rows[i].package ? rows[i].package : default_package;
+	const struct table_setting *rows = q->items;
+
+	for (unsigned i = 0; i < q->count; i++) {
+		const char *package = *rows[i].package ? rows[i].package : q->package;
 		if (strcmp(package, w->q->package) != 0 || !setting_applies(w->q, &rows[i]))
 			continue;
-		struct setting s = from(file, rows[i].line, rule);
+		struct setting s = from(q->file, rows[i].line, q->rule);
 		s.source = rows[i].source;
 		s.cache = rows[i].cache;
 		s.fixed = rows[i].fixed;
@@ -361,14 +370,44 @@ static void layer_rows(struct work *w, const struct table_setting *rows, unsigne
 	}
 }
 
+static void layer_isa(struct work *w)
+{
+	const struct isa_row *isa = w->q->profile->isa;
+
+	if (!isa)
+		return;
+	const char *rule = arena_printf(w->a, "implied by %s", isa->name);
+	layer_rows(w, &(struct row_settings){isa->settings, isa->settings_count, "isa.yaml", rule,
+					     PACKAGE_TORCH});
+}
+
+/* What the release's table says, or that of the extensions. */
+static void layer_release(struct work *w)
+{
+	const struct package_row *row = w->q->row;
+	struct row_settings s = {row->settings, row->settings_count, "torch_extensions.yaml",
+				 w->q->package, w->q->package};
+
+	if (!row->name) {
+		const char *release = w->q->release->name;
+		s.file = arena_printf(w->a, "releases/%s.yaml", release);
+		s.rule = arena_printf(w->a, "release %s", release);
+	}
+
+	layer_rows(w, &s);
+}
+
 static void layer_gpu(struct work *w)
 {
 	const struct profile *p = w->q->profile;
 
-	for (unsigned i = 0; i < p->targets_count; i++)
-		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count,
-			   "gpu.yaml", arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm),
-			   PACKAGE_TORCH);
+	for (unsigned i = 0; i < p->targets_count; i++) {
+		const struct gpu_row *row = p->targets[i].row;
+		const char *rule = arena_printf(w->a, "implied by sm%s", row->sm);
+		layer_rows(w, &(struct row_settings){row->settings, row->settings_count, "gpu.yaml",
+						     rule, PACKAGE_TORCH});
+	}
+
 	if (!package_is_torch(w->q->package))
 		return;
 	const struct gpu_target *t = buildenv_cudnn_dropped(p);
@@ -386,8 +425,9 @@ static void layer_blas(struct work *w)
 
 	if (!blas)
 		return;
-	layer_rows(w, blas->settings, blas->settings_count, "blas.yaml",
-		   arena_printf(w->a, "implied by %s", blas->name), PACKAGE_TORCH);
+	const char *rule = arena_printf(w->a, "implied by %s", blas->name);
+	layer_rows(w, &(struct row_settings){blas->settings, blas->settings_count, "blas.yaml",
+					     rule, PACKAGE_TORCH});
 	const char *why =
 		w->q->blas_origin
 			? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
@@ -478,16 +518,9 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_cuda(&w);
 	layer_package(&w);
 	layer_toggles(&w);
-	if (q->profile->isa)
-		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count,
-			   "isa.yaml", arena_printf(a, "implied by %s", q->profile->isa->name),
-			   PACKAGE_TORCH);
+	layer_isa(&w);
 	layer_gpu(&w);
-	layer_rows(&w, q->row->settings, q->row->settings_count,
-		   q->row->name ? "torch_extensions.yaml"
-				: arena_printf(a, "releases/%s.yaml", q->release->name),
-		   q->row->name ? q->package : arena_printf(a, "release %s", q->release->name),
-		   q->package);
+	layer_release(&w);
 	layer_blas(&w);
 	if (layer_user(&w, e) < 0 || toggle_settle(q, a, &w.all, e) < 0)
 		return -1;

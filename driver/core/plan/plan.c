@@ -207,26 +207,33 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 
 #define MAX_SERIES (1U << 20)
 
-/* The name on one line of a series, NULL on one without. */
-static int series_line(const char *series, unsigned line_no, const char *line, struct arena *a,
-		       const char **ret, struct err *e)
+/* A line of a series of patches. */
+struct series_line {
+	const char *series; /* the file */
+	unsigned number;
+	const char *text;
+};
+
+/* The name on it, NULL on one without. */
+static int series_name(const struct series_line *l, struct arena *a, const char **ret,
+		       struct err *e)
 {
 	struct strlist words = {0};
 
 	*ret = NULL;
-	strlist_split(&words, a, line, " \t\r");
+	strlist_split(&words, a, l->text, " \t\r");
 	for (size_t i = 0; i < words.count && words.items[i][0] != '#'; i++) {
 		if (i == 0) {
 			*ret = words.items[0];
 		} else if (strcmp(words.items[i], "-p1") != 0) {
 			err_set(e, ERR_CONFIG, "%s:%u: option '%s' of patch '%s' is not supported",
-				series, line_no, words.items[i], *ret);
+				l->series, l->number, words.items[i], *ret);
 			return err_hint(e, "write the patch for -p1, in its forward direction");
 		}
 	}
 
 	if (*ret && !path_is_safe_relative(*ret))
-		return err_set(e, ERR_CONFIG, "%s:%u: unsafe patch name '%s'", series, line_no,
+		return err_set(e, ERR_CONFIG, "%s:%u: unsafe patch name '%s'", l->series, l->number,
 			       *ret);
 	return 0;
 }
@@ -244,8 +251,9 @@ int series_read(const char *series, const struct strlist *skip, struct arena *a,
 		return err_set(e, ERR_CONFIG, "'%s' is not a text file", series);
 	for (unsigned line_no = 1; p < end; line_no++) {
 		size_t n = strcspn(p, "\n");
+		const struct series_line line = {series, line_no, arena_strndup(a, p, n)};
 		const char *name;
-		if (series_line(series, line_no, arena_strndup(a, p, n), a, &name, e) < 0)
+		if (series_name(&line, a, &name, e) < 0)
 			return -1;
 		p += n + (p[n] == '\n');
 		if (!name)

@@ -3,6 +3,7 @@
 #include "base/sys/json.h"
 
 struct comparing {
+	const struct plan *left, *right;
 	json_t *rows;
 	const char *section, *titled; /* the section of the last row; NULL before the first */
 	struct arena *a;
@@ -40,8 +41,9 @@ static void compare_text(struct comparing *c, const char *name, const char *left
 		add(c, name, side(left, NULL, NULL, NULL), side(right, NULL, NULL, NULL));
 }
 
-static void compare_parts(struct comparing *c, const struct plan *l, const struct plan *r)
+static void compare_parts(struct comparing *c)
 {
+	const struct plan *l = c->left, *r = c->right;
 	struct arena *a = c->a;
 
 	compare_text(c, "variant", l->variant, r->variant);
@@ -68,14 +70,18 @@ static json_t *setting_json(const struct setting *s, struct arena *a)
 	return s ? side(s->value, settings_origin(s, a), s->rule, s->why) : json_null();
 }
 
-/* Both lists are sorted by name. `left_env`, `right_env`: names in one of these are left out. */
-static void compare_settings(struct comparing *c, const char *section, const struct settings *l,
-			     const struct settings *r, const struct settings *left_env,
-			     const struct settings *right_env)
+/* Whether one of the environments has it. */
+static bool in_environment(const struct comparing *c, const char *name)
+{
+	return settings_get(&c->left->env, name) || settings_get(&c->right->env, name);
+}
+
+/* Both lists are sorted by name. `not_env`: what the environment has is left out. */
+static void compare_settings(struct comparing *c, const struct settings *l,
+			     const struct settings *r, bool not_env)
 {
 	size_t i = 0, k = 0;
 
-	c->section = section;
 	while (i < l->count || k < r->count) {
 		int order = i == l->count   ? 1
 			    : k == r->count ? -1
@@ -83,7 +89,7 @@ static void compare_settings(struct comparing *c, const char *section, const str
 		const struct setting *x = order <= 0 ? &l->items[i++] : NULL;
 		const struct setting *y = order >= 0 ? &r->items[k++] : NULL;
 		const char *name = x ? x->name : y ? y->name : "";
-		if (left_env && (settings_get(left_env, name) || settings_get(right_env, name)))
+		if (not_env && in_environment(c, name))
 			continue;
 		if (!x || !y || !same(x->value, y->value))
 			add(c, name, setting_json(x, c->a), setting_json(y, c->a));
@@ -103,15 +109,15 @@ static void patches_of(const struct plan *p, struct arena *a, struct kvlist *ret
 		kvlist_set(ret, a, p->patches[i].name, p->patches[i].sha256);
 }
 
-static void compare_lists(struct comparing *c, const char *section, const struct plan *left,
-			  const struct plan *right,
-			  void (*list_of)(const struct plan *, struct arena *, struct kvlist *))
+/* sources_of or patches_of. */
+typedef void list_of_plan(const struct plan *p, struct arena *a, struct kvlist *ret);
+
+static void compare_lists(struct comparing *c, list_of_plan *list_of)
 {
 	struct kvlist l = {0}, r = {0};
 
-	list_of(left, c->a, &l);
-	list_of(right, c->a, &r);
-	c->section = section;
+	list_of(c->left, c->a, &l);
+	list_of(c->right, c->a, &r);
 	for (size_t i = 0; i < l.count; i++)
 		compare_text(c, l.items[i].key, l.items[i].value, kvlist_get(&r, l.items[i].key));
 	for (size_t i = 0; i < r.count; i++)
@@ -119,9 +125,10 @@ static void compare_lists(struct comparing *c, const char *section, const struct
 			compare_text(c, r.items[i].key, NULL, r.items[i].value);
 }
 
-static void compare_notes(struct comparing *c, const struct plan *l, const struct plan *r)
+static void compare_notes(struct comparing *c)
 {
-	c->section = "notes";
+	const struct plan *l = c->left, *r = c->right;
+
 	for (size_t i = 0; i < l->notes.count; i++)
 		if (!strlist_contains(&r->notes, l->notes.items[i]))
 			compare_text(c, "note", l->notes.items[i], NULL);
@@ -132,14 +139,20 @@ static void compare_notes(struct comparing *c, const struct plan *l, const struc
 
 json_t *plan_compare(const struct plan *left, const struct plan *right, struct arena *a)
 {
-	struct comparing c = {.rows = json_array(), .section = "plan", .a = a};
+	struct comparing c = {.left = left, .right = right, .rows = json_array(), .a = a};
 
-	compare_parts(&c, left, right);
-	compare_settings(&c, "environment", &left->env, &right->env, NULL, NULL);
-	compare_settings(&c, "cache entries", &left->cmake, &right->cmake, &left->env, &right->env);
-	compare_lists(&c, "sources", left, right, sources_of);
-	compare_lists(&c, "patches", left, right, patches_of);
-	compare_notes(&c, left, right);
+	c.section = "plan";
+	compare_parts(&c);
+	c.section = "environment";
+	compare_settings(&c, &left->env, &right->env, false);
+	c.section = "cache entries";
+	compare_settings(&c, &left->cmake, &right->cmake, true);
+	c.section = "sources";
+	compare_lists(&c, sources_of);
+	c.section = "patches";
+	compare_lists(&c, patches_of);
+	c.section = "notes";
+	compare_notes(&c);
 	c.section = "keys";
 	compare_text(&c, "compile key", left->compile_key, right->compile_key);
 	compare_text(&c, "output key", left->output_key, right->output_key);
@@ -258,11 +271,12 @@ static struct inputs parse(const char *text, struct arena *a)
 	return in;
 }
 
-static void say(struct strlist *ret, struct arena *a, const char *about, const char *old,
-		const char *new)
+/* One of the two may be NULL. */
+static void say(struct strlist *ret, struct arena *a, const struct input *old,
+		const struct input *new)
 {
-	strlist_addf(ret, a, "%s: %s → %s", about, old ? shown(old, a) : "none",
-		     new ? shown(new, a) : "none");
+	strlist_addf(ret, a, "%s: %s → %s", old ? old->about : new->about,
+		     old ? shown(old->value, a) : "none", new ? shown(new->value, a) : "none");
 }
 
 void key_diff(const char *old, const char *new, struct arena *a, struct strlist *ret)
@@ -274,14 +288,14 @@ void key_diff(const char *old, const char *new, struct arena *a, struct strlist 
 			: k == y.count ? -1
 				       : strcmp(x.items[i].about, y.items[k].about);
 		if (c < 0) {
-			say(ret, a, x.items[i].about, x.items[i].value, NULL);
+			say(ret, a, &x.items[i], NULL);
 			i++;
 		} else if (c > 0) {
-			say(ret, a, y.items[k].about, NULL, y.items[k].value);
+			say(ret, a, NULL, &y.items[k]);
 			k++;
 		} else {
 			if (strcmp(x.items[i].value, y.items[k].value) != 0)
-				say(ret, a, x.items[i].about, x.items[i].value, y.items[k].value);
+				say(ret, a, &x.items[i], &y.items[k]);
 			i++;
 			k++;
 		}

@@ -189,15 +189,18 @@ static int check_root(const struct torch_asked *q, struct arena *a, struct err *
 			"install what is missing there, or build without --root: worlds have it");
 }
 
-static int refuse_gpu(const struct fatbin_entry *entries, size_t count, const char *gpu,
-		      struct arena *a, struct err *e)
+static int refuse_gpu(const struct fatbin_entries *all, const char *gpu, struct arena *a,
+		      struct err *e)
 {
 	struct strlist have = {0};
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < all->count; i++) {
+		const struct fatbin_entry *en = &all->items[i];
 		strlist_once(&have, a,
-			     arena_printf(a, "%s%s", entries[i].kind == FATBIN_PTX ? "PTX " : "sm",
-					  entries[i].target));
+			     arena_printf(a, "%s%s", en->kind == FATBIN_PTX ? "PTX " : "sm",
+					  en->target));
+	}
+
 	err_set(e, ERR_POLICY, "the torch has no code that runs on %s: it has %s", gpu,
 		strlist_join(&have, a, ", "));
 	return err_hint(e, "choose GPU targets that the torch has, or another torch");
@@ -242,7 +245,7 @@ static int check_gpus(const struct torch_asked *q, struct arena *a, struct err *
 		bool runs = false;
 		fatbin_choose(&(struct fatbin_choice){all.items, all.count, &wanted, keep, &runs});
 		if (!runs)
-			return refuse_gpu(all.items, all.count, p->gpu.items[i], a, e);
+			return refuse_gpu(&all, p->gpu.items[i], a, e);
 	}
 
 	return 0;

@@ -273,21 +273,21 @@ static const char *os_id(const char *text, struct arena *a)
 
 /* Names, sizes and link targets in one directory; no sizes
  * of directories, which differ between file systems. */
-static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out,
-		      struct err *e)
+static int list_names(const struct root *r, const char *dir, struct buf *out, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	const char *real;
 	struct strlist names = {0};
 
-	if (root_find(r, dir, a, &real, e) < 0)
+	if (root_find(r, dir, &a, &real, e) < 0)
 		return -1;
 	if (!real)
 		return 0;
-	const char *host = root_host_path(r, real, a);
-	if (fs_list(TRUSTED, host, a, &names, e) < 0)
+	const char *host = root_host_path(r, real, &a);
+	if (fs_list(TRUSTED, host, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
-		const char *path = path_join(a, host, names.items[i]);
+		const char *path = path_join(&a, host, names.items[i]);
 		struct stat st;
 		char target[PATH_MAX];
 		if (lstat(path, &st) < 0)
@@ -304,7 +304,7 @@ static int list_names(const struct root *r, const char *dir, struct arena *a, st
 	return 0;
 }
 
-static int fingerprint(struct root *r, const char *os_release, struct arena *a, struct err *e)
+static int fingerprint(struct root *r, const char *os_release, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	int got = root_dpkg_text(r, &text, e);
@@ -315,7 +315,7 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 		static const char *const dirs[] = {"/usr/bin", "/usr/lib", "/usr/lib64"};
 		buf_printf(&text, "os-release\n%s\n", os_release);
 		for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-			if (list_names(r, dirs[i], a, &text, e) < 0)
+			if (list_names(r, dirs[i], &text, e) < 0)
 				return -1;
 	}
 
@@ -392,7 +392,7 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	r.platform = root_platform(&r, a);
 	char *name;
 	r.world = world_key(&r, a, &name);
-	if (fingerprint(&r, buf_cstr(&os), a, e) < 0)
+	if (fingerprint(&r, buf_cstr(&os), e) < 0)
 		return err_wrap(e, "root '%s'", r.dir);
 	*ret = r;
 	return 0;

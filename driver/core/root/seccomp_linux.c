@@ -65,14 +65,14 @@ struct condition {
 #define HAS(arg, bits) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, (bits), (bits))
 #define WORD(arg, value) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, 0xffffffff, (value))
 
-static int refuse(scmp_filter_ctx f, const char *call, int error, unsigned count,
-		  const struct scmp_arg_cmp *args)
+static int refuse(scmp_filter_ctx f, const struct condition *when)
 {
-	int number = seccomp_syscall_resolve_name(call);
+	const uint32_t action = SCMP_ACT_ERRNO((unsigned)when->error);
+	int number = seccomp_syscall_resolve_name(when->call);
 
 	if (number == __NR_SCMP_ERROR || number < 0)
 		return 0; /* this processor has no such call */
-	return seccomp_rule_add_array(f, SCMP_ACT_ERRNO((unsigned)error), number, count, args);
+	return seccomp_rule_add_array(f, action, number, when->count, when->args);
 }
 
 static int refuse_when(scmp_filter_ctx f, const struct condition *list, size_t count)
@@ -80,7 +80,7 @@ static int refuse_when(scmp_filter_ctx f, const struct condition *list, size_t c
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = refuse(f, list[i].call, list[i].error, list[i].count, list[i].args);
+		rc = refuse(f, &list[i]);
 	return rc;
 }
 
@@ -95,19 +95,24 @@ static int refuse_families(scmp_filter_ctx f)
 
 	for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++) {
 		for (unsigned family = AF_INET + 1; family < AF_NETLINK && rc == 0; family++) {
-			const struct scmp_arg_cmp one = SCMP_CMP64(0, SCMP_CMP_EQ, family, 0);
+			const struct condition one = {
+				names[i], EAFNOSUPPORT, {SCMP_CMP64(0, SCMP_CMP_EQ, family, 0)}, 1};
 			if (family != AF_INET6)
-				rc = refuse(f, names[i], EAFNOSUPPORT, 1, &one);
+				rc = refuse(f, &one);
 		}
 
-		const struct scmp_arg_cmp above = SCMP_CMP64(0, SCMP_CMP_GT, AF_NETLINK, 0);
+		const struct condition above = {
+			names[i], EAFNOSUPPORT, {SCMP_CMP64(0, SCMP_CMP_GT, AF_NETLINK, 0)}, 1};
 		if (rc == 0)
-			rc = refuse(f, names[i], EAFNOSUPPORT, 1, &above);
+			rc = refuse(f, &above);
 	}
 
-	const struct scmp_arg_cmp netlink[] = {SCMP_CMP64(0, SCMP_CMP_EQ, AF_NETLINK, 0),
-					       SCMP_CMP64(2, SCMP_CMP_NE, 0, 0)};
-	return rc ? rc : refuse(f, "socket", EPROTONOSUPPORT, 2, netlink);
+	static const struct condition netlink = {
+		"socket",
+		EPROTONOSUPPORT,
+		{SCMP_CMP64(0, SCMP_CMP_EQ, AF_NETLINK, 0), SCMP_CMP64(2, SCMP_CMP_NE, 0, 0)},
+		2};
+	return rc ? rc : refuse(f, &netlink);
 }
 
 /* Namespaces give capabilities, and with them most of the kernel. */
@@ -173,7 +178,8 @@ static int refuse_calls(scmp_filter_ctx f)
 		for (size_t k = 0; k < names.count && rc == 0; k++)
 			if (strcmp(names.items[k], "fchmodat2") !=
 			    0) /* refuse_new: older libraries have no name for it */
-				rc = refuse(f, names.items[k], calls[i].error, 0, NULL);
+				rc = refuse(f, &(struct condition){.call = names.items[k],
+								   .error = calls[i].error});
 	}
 
 	return rc;

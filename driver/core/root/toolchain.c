@@ -174,19 +174,21 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 /* What the answers depend on: two lines for the root, and one per tool with
  * what changes when the tool is replaced. False when a tool cannot be examined. */
 static bool describe(const struct toolchain *t, const struct root *root, enum sandbox_kind kind,
-		     struct arena *a, struct buf *out)
+		     struct buf *out)
 {
+	AUTO_ARENA struct arena a = {0};
+
 	buf_printf(out, "%s %s\n%s\n", sandbox_kind_name(kind), t->fingerprint, root->dir);
 	for (size_t i = 0; i < t->count; i++) {
 		const char *path = t->tools[i].path,
-			   *real = path ? root_resolve(root, path, a) : NULL;
+			   *real = path ? root_resolve(root, path, &a) : NULL;
 		struct stat st;
 		if (!path) {
 			buf_printf(out, "%s absent\n", t->tools[i].name);
 			continue;
 		}
 
-		if (!real || stat(root_host_path(root, real, a), &st) < 0)
+		if (!real || stat(root_host_path(root, real, &a), &st) < 0)
 			return false;
 		buf_printf(out, "%s %s %s %llu %llu %lld.%09ld %lld.%09ld\n", t->tools[i].name,
 			   path, real, (unsigned long long)st.st_ino,
@@ -206,7 +208,7 @@ void toolchain_remember(const struct toolchain *t, const struct root *root, enum
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
 
-	if (!describe(t, root, kind, &a, &text))
+	if (!describe(t, root, kind, &text))
 		return;
 	for (size_t i = 0; i < t->count; i++) {
 		if (t->tools[i].path && !*t->tools[i].id)
@@ -230,7 +232,7 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 
 	if (find_tools(root, a, &t, ERR_IGNORED) < 0 || !fs_exists(TRUSTED, memo) ||
 	    fs_read(TRUSTED, memo, MEMO_MAX, &text, ERR_IGNORED) < 0 ||
-	    !describe(t, root, kind, a, &now))
+	    !describe(t, root, kind, &now))
 		return NULL;
 	char *all = arena_strdup(a, buf_cstr(&text)), *body = strchr(all, '\n');
 	if (!body || body - all != DIGEST_HEX_LEN)

@@ -156,29 +156,35 @@ static int expand_toggles(const char *file, struct arena *a, struct tables *f, s
 	return 0;
 }
 
-/* One row per name; rows without a package get `package`. */
-static int expand_settings(const char *file, const char *package, struct arena *a,
-			   struct table_setting **settings, unsigned *count, struct err *e)
+/* Where settings are written. */
+struct setting_place {
+	const char *file, *package; /* of those that name none */
+	struct arena *arena;
+};
+
+/* One row per name; rows without a package get that of the place. */
+static int expand_settings(const struct setting_place *at, struct table_setting **settings,
+			   unsigned *count, struct err *e)
 {
 	const struct table_setting *rows = *settings;
 	unsigned n = 0, total = 0;
 
 	for (unsigned i = 0; i < *count; i++) {
-		int names = names_of(&(const struct yaml_place){file, rows[i].line}, rows[i].name,
-				     rows[i].names_count, e);
+		int names = names_of(&(const struct yaml_place){at->file, rows[i].line},
+				     rows[i].name, rows[i].names_count, e);
 		if (names < 0)
 			return -1;
 		total += (unsigned)names;
 	}
 
-	struct table_setting *all = arena_array(a, total, sizeof(*all));
+	struct table_setting *all = arena_array(at->arena, total, sizeof(*all));
 	for (unsigned i = 0; i < *count; i++) {
 		unsigned names = *rows[i].name ? 1 : rows[i].names_count;
 		for (unsigned k = 0; k < names; k++) {
 			all[n] = rows[i];
 			all[n].name = *rows[i].name ? rows[i].name : rows[i].names[k];
 			if (!*all[n].package)
-				all[n].package = package;
+				all[n].package = at->package;
 			n++;
 		}
 	}
@@ -197,8 +203,8 @@ static int expand_extensions(struct loader *l, struct err *e)
 		row->backend = TABLES_EXTENSION_BACKEND;
 		if (!*row->requirements)
 			row->requirements = TABLES_EXTENSION_LIST;
-		if (expand_settings(file, row->name, l->a, &row->settings, &row->settings_count,
-				    e) < 0)
+		const struct setting_place at = {file, row->name, l->a};
+		if (expand_settings(&at, &row->settings, &row->settings_count, e) < 0)
 			return -1;
 	}
 
@@ -208,9 +214,9 @@ static int expand_extensions(struct loader *l, struct err *e)
 static int expand(struct loader *l, struct err *e)
 {
 	struct tables *t = l->t;
-	const char *isa = path_join(l->a, t->dir, "isa.yaml"),
-		   *gpu = path_join(l->a, t->dir, "gpu.yaml");
-	const char *blas = path_join(l->a, t->dir, "blas.yaml");
+	const struct setting_place isa = {path_join(l->a, t->dir, "isa.yaml"), "pytorch", l->a};
+	const struct setting_place gpu = {path_join(l->a, t->dir, "gpu.yaml"), "pytorch", l->a};
+	const struct setting_place blas = {path_join(l->a, t->dir, "blas.yaml"), "pytorch", l->a};
 
 	/* Gives each toolkit what its layout says; the check finds a layout that is not there. */
 	for (unsigned i = 0; i < t->toolkits_count; i++)
@@ -229,16 +235,13 @@ static int expand(struct loader *l, struct err *e)
 	    expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->isas_count; i++)
-		if (expand_settings(isa, "pytorch", l->a, &t->isas[i].settings,
-				    &t->isas[i].settings_count, e) < 0)
+		if (expand_settings(&isa, &t->isas[i].settings, &t->isas[i].settings_count, e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings,
-				    &t->gpus[i].settings_count, e) < 0)
+		if (expand_settings(&gpu, &t->gpus[i].settings, &t->gpus[i].settings_count, e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->blas_count; i++)
-		if (expand_settings(blas, "pytorch", l->a, &t->blas[i].settings,
-				    &t->blas[i].settings_count, e) < 0)
+		if (expand_settings(&blas, &t->blas[i].settings, &t->blas[i].settings_count, e) < 0)
 			return -1;
 	return 0;
 }
@@ -271,11 +274,12 @@ static int load_releases(struct loader *l, struct err *e)
 		r->file = path_join(l->a, l->t->dir, name);
 		struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision,
 							     r->torchaudio};
-		for (size_t p = 0; p < TABLES_PACKAGES; p++)
-			if (rows[p] &&
-			    expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
-					    &rows[p]->settings_count, e) < 0)
+		for (size_t p = 0; p < TABLES_PACKAGES; p++) {
+			const struct setting_place at = {r->file, tables_packages[p], l->a};
+			if (rows[p] && expand_settings(&at, &rows[p]->settings,
+						       &rows[p]->settings_count, e) < 0)
 				return -1;
+		}
 	}
 
 	if (!l->t->releases_count)

@@ -226,23 +226,32 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
 	struct err e = {0};
-	assert_ok(hardware_ask_child(child_that_dies, facts, 10000, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(
+			  &(struct hardware_question){child_that_dies, facts, 10000, test_run()},
+			  &a, &h, &e),
+		  &e);
 	assert_string_equal(h.driver, "550.54.15");
 	assert_contains(h.gpu_trouble, "died with signal 9");
 	h = empty();
 	test_dir();
-	assert_ok(hardware_ask_child(child_that_dies_once, facts, 10000, test_run(), &a, &h, &e),
+	assert_ok(hardware_ask_child(&(struct hardware_question){child_that_dies_once, facts, 10000,
+								 test_run()},
+				     &a, &h, &e),
 		  &e);
 	assert_string_equal(h.gpu_trouble, "");
 	assert_int_equal(h.gpu_count, 1);
 	h = empty();
-	assert_ok(hardware_ask_child(child_that_hangs, facts, 300, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(
+			  &(struct hardware_question){child_that_hangs, facts, 300, test_run()}, &a,
+			  &h, &e),
+		  &e);
 	assert_contains(h.gpu_trouble, "did not answer");
 	assert_int_equal(h.gpu_count, 1);
 	h = empty();
-	assert_ok(
-		hardware_ask_child(child_that_talks_too_much, facts, 10000, test_run(), &a, &h, &e),
-		&e);
+	assert_ok(hardware_ask_child(&(struct hardware_question){child_that_talks_too_much, facts,
+								 10000, test_run()},
+				     &a, &h, &e),
+		  &e);
 	assert_string_equal(h.gpu_trouble, "");
 	assert_int_equal(h.gpu_count, 0);
 }
@@ -299,7 +308,10 @@ static struct hardware ask_in(const char *place, struct arena *a)
 
 	own.driver_places = &place;
 	own.driver_places_count = 1;
-	assert_ok(hardware_ask_child(hardware_gpu_child, &own, 20000, test_run(), a, &h, &e), &e);
+	assert_ok(hardware_ask_child(
+			  &(struct hardware_question){hardware_gpu_child, &own, 20000, test_run()},
+			  a, &h, &e),
+		  &e);
 	return h;
 }
 
@@ -332,8 +344,9 @@ static void drivers_where_distributions_put_them(void **state)
 		struct hardware h = empty();
 		struct err e = {0};
 		must("rm -rf at && mkdir -p at%s && cp libcuda.so.1 at%s", places[i], places[i]);
-		assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h,
-					     &e),
+		assert_ok(hardware_ask_child(&(struct hardware_question){hardware_gpu_child, &below,
+									 20000, test_run()},
+					     &a, &h, &e),
 			  &e);
 		if (h.gpu_count != 1)
 			fail_msg("%s: not found (%s)", places[i], h.gpu_trouble);
@@ -345,7 +358,9 @@ static void drivers_where_distributions_put_them(void **state)
 	must("rm -rf at && mkdir -p at/opt/nvidia && cp libcuda.so.1 at/opt/nvidia");
 	struct hardware h = empty();
 	struct err e = {0};
-	assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h, &e),
+	assert_ok(hardware_ask_child(&(struct hardware_question){hardware_gpu_child, &below, 20000,
+								 test_run()},
+				     &a, &h, &e),
 		  &e);
 	assert_int_equal(h.gpu_count, 0);
 }
