@@ -208,9 +208,9 @@ static int check_line(const char *root, const char *const fields[FIELDS_MAX], si
 	return count == 3 ? check_link(path, &st, fields[1], e) : check_file(path, &st, fields, e);
 }
 
-static int check_all(const char *root, char *text, const struct run *run, struct arena *a,
-		     struct err *e)
+static int check_all(const char *root, char *text, const struct run *run, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct strlist paths = {0}; /* but of directories */
 
 	for (char *line = text, *end; *line; line = end + 1) {
@@ -223,7 +223,7 @@ static int check_all(const char *root, char *text, const struct run *run, struct
 		if (run_check(run, e) < 0 || check_line(root, fields, n, e) < 0)
 			return -1;
 		if (n != 2)
-			strlist_ref(&paths, a, fields[n - 1]);
+			strlist_ref(&paths, &a, fields[n - 1]);
 	}
 
 	return store_check_extra(root, &paths, e);
@@ -250,7 +250,7 @@ int store_world_verify(const struct store_object *o, const struct run *run, stru
 	struct stat st;
 	if (lstat(root, &st) < 0 || !S_ISDIR(st.st_mode))
 		return wrong(root, "is not a directory", e);
-	return check_all(root, arena_strdup(&a, buf_cstr(&text)), run, &a, e);
+	return check_all(root, arena_strdup(&a, buf_cstr(&text)), run, e);
 }
 
 /* The path is the last field of a line. A directory's

@@ -14,6 +14,7 @@ struct body {
 	const char *data; /* what is sent */
 	size_t left;
 	bool replace;
+	long status; /* of the answer */
 };
 
 static size_t on_body(char *data, size_t unit, size_t count, void *user)
@@ -50,8 +51,7 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 	return poll(&p, 1, 0) > 0;
 }
 
-static int request(struct ccache_client *c, const char *name, struct body *body, long *ret_status,
-		   struct err *e)
+static int request(struct ccache_client *c, const char *name, struct body *body, struct err *e)
 {
 	AUTO_BUF struct buf url = {0};
 	char words[CURL_ERROR_SIZE] = "";
@@ -93,7 +93,7 @@ static int request(struct ccache_client *c, const char *name, struct body *body,
 	if (rc != CURLE_OK)
 		return err_set(e, ERR_NETWORK, "compiler cache: '%s': %s", c->server->shown,
 			       words[0] ? words : curl_easy_strerror(rc));
-	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, ret_status);
+	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &body->status);
 	return 0;
 }
 
@@ -102,10 +102,10 @@ static int ccache_http_get(struct ccache_client *c, const char *name, struct buf
 {
 	AUTO_BUF struct buf bytes = {0};
 	struct body body = {.out = out ? &bytes : NULL};
-	long status = 0;
 
-	if (request(c, name, &body, &status, e) < 0)
+	if (request(c, name, &body, e) < 0)
 		return -1;
+	const long status = body.status;
 	if (status != 200 && status != 404 && status != 410)
 		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status,
 			       c->server->shown);
@@ -121,10 +121,10 @@ static int ccache_http_put(struct ccache_client *c, const char *name, const stru
 	AUTO_BUF struct buf ignored = {0};
 	struct body body = {
 		.out = &ignored, .data = v->data, .left = v->len, .replace = v->replace};
-	long status = 0;
 
-	if (request(c, name, &body, &status, e) < 0)
+	if (request(c, name, &body, e) < 0)
 		return -1;
+	const long status = body.status;
 	if ((status < 200 || status > 299) && status != 412)
 		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status,
 			       c->server->shown);

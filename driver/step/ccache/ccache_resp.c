@@ -4,27 +4,36 @@
 
 #define MAX_LINE 24
 
-/* The number of a line such as "*3\r\n"; -1 if it is malformed or
- * above `max`. *used: bytes of the line, 0 if it is not complete yet. */
-static long number_line(const char *data, size_t len, char mark, size_t max, size_t *used)
+/* A line with a number, such as "*3\r\n". */
+struct resp_number {
+	char mark;
+	size_t max;
+};
+
+static const struct resp_number array_count = {'*', RESP_MAX_ARGS},
+				string_bytes = {'$', RESP_MAX_VALUE};
+
+/* -1 if it is malformed or above the largest. *used: bytes of the line, 0 if it is not complete
+ * yet. */
+static long number_line(const char *data, size_t len, struct resp_number k, size_t *used)
 {
 	size_t n = 0;
 
 	*used = 0;
 	if (len == 0)
 		return 0;
-	if (data[0] != mark)
+	if (data[0] != k.mark)
 		return -1;
 	size_t i = 1;
-	for (; i < len && i < MAX_LINE && n <= max; i++) {
+	for (; i < len && i < MAX_LINE && n <= k.max; i++) {
 		if (data[i] < '0' || data[i] > '9')
 			break;
 		n = n * 10 + (size_t)(data[i] - '0');
 	}
 
-	if (i == len && i < MAX_LINE && n <= max)
+	if (i == len && i < MAX_LINE && n <= k.max)
 		return 0;
-	if (i == 1 || i >= MAX_LINE || n > max || data[i] != '\r')
+	if (i == 1 || i >= MAX_LINE || n > k.max || data[i] != '\r')
 		return -1;
 	if (i + 1 == len)
 		return 0;
@@ -38,7 +47,7 @@ enum resp_state resp_parse(const char *data, size_t len, struct resp_command *re
 {
 	struct resp_command c = {0};
 	size_t used;
-	long count = number_line(data, len, '*', RESP_MAX_ARGS, &used);
+	long count = number_line(data, len, array_count, &used);
 
 	if (count < 0)
 		return RESP_BAD;
@@ -48,7 +57,7 @@ enum resp_state resp_parse(const char *data, size_t len, struct resp_command *re
 		return RESP_BAD;
 	size_t at = used;
 	for (; c.count < (size_t)count; c.count++) {
-		long n = number_line(data + at, len - at, '$', RESP_MAX_VALUE, &used);
+		long n = number_line(data + at, len - at, string_bytes, &used);
 		if (n < 0)
 			return RESP_BAD;
 		if (used == 0 || len - at - used < (size_t)n + 2)

@@ -68,16 +68,21 @@ static int build_start_log(const struct build_request *q, struct arena *a, const
 	return 0;
 }
 
+/* A file that the build reads, below its directory. */
+struct build_file {
+	const char *path, *text;
+	mode_t mode;
+};
+
 /* A file that is right already keeps its time: CMake would configure again for a newer one. */
-static int write_if_other(const char *build_dir, const char *rel, const char *text, mode_t mode,
-			  struct err *e)
+static int write_if_other(const char *build_dir, const struct build_file *f, struct err *e)
 {
 	AUTO_BUF struct buf have = {0};
 
-	if (fs_read(build_dir, rel, UINT64_C(1) << 20, &have, ERR_IGNORED) == 0 &&
-	    strcmp(buf_cstr(&have), text) == 0)
+	if (fs_read(build_dir, f->path, UINT64_C(1) << 20, &have, ERR_IGNORED) == 0 &&
+	    strcmp(buf_cstr(&have), f->text) == 0)
 		return 0;
-	return fs_write(build_dir, rel, text, strlen(text), mode, e);
+	return fs_write(build_dir, f->path, f->text, strlen(f->text), f->mode, e);
 }
 
 /* The compilers' names as links to the compiler cache,
@@ -123,15 +128,24 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 	const char *entries = backend_cache_file(q->plan, a);
 	if (q->kind == SANDBOX_NONE)
 		entries = sandbox_host_text(s, entries, a);
-	if (b->cmake && write_if_other(q->build_dir, "cfg/entries.cmake", entries, 0644, e) < 0)
+	const struct build_file cache = {"cfg/entries.cmake", entries, 0644};
+	if (b->cmake && write_if_other(q->build_dir, &cache, e) < 0)
 		return -1;
-	if (o.ccache && (b->cmake || q->plan->toolkit) &&
-	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_NVCC_LAUNCHER)),
-			   backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
-		return -1;
-	if (o.ccache && write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_HEAP)),
-				       backend_heap(a), 0755, e) < 0)
-		return -1;
+	if (o.ccache && (b->cmake || q->plan->toolkit)) {
+		const struct build_file launcher = {
+			path_join(a, "cfg", path_base(BACKEND_NVCC_LAUNCHER)),
+			backend_nvcc_launcher(q->plan, o.ccache, a), 0755};
+		if (write_if_other(q->build_dir, &launcher, e) < 0)
+			return -1;
+	}
+
+	if (o.ccache) {
+		const struct build_file heap = {path_join(a, "cfg", path_base(BACKEND_HEAP)),
+						backend_heap(a), 0755};
+		if (write_if_other(q->build_dir, &heap, e) < 0)
+			return -1;
+	}
+
 	/* What compiles the units of several modules at once. */
 	if (!b->cmake) {
 		const struct kv files[] = {
@@ -146,7 +160,8 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 			const char *rel = arena_printf(a, "cfg/%s/%s", path_base(BACKEND_MODULES),
 						       files[i].key);
 			if (fs_mkdirs(q->build_dir, path_dir(a, rel), e) < 0 ||
-			    write_if_other(q->build_dir, rel, files[i].value, 0644, e) < 0)
+			    write_if_other(q->build_dir,
+					   &(struct build_file){rel, files[i].value, 0644}, e) < 0)
 				return -1;
 		}
 	}

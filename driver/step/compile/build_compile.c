@@ -54,14 +54,13 @@ static int build_pools_fit(const struct build_request *q, struct build_pools *p,
 }
 
 /* Puts the pools into the build.ninja, heaviest units first; *ret_heavy: the heavy outputs. */
-static int build_pools_write(const struct build_request *q, const struct build_pools *p,
-			     struct arena *a, struct strlist *ret_heavy, struct err *e)
+static int build_pools_write(struct building *b, struct strlist *ret_heavy, struct err *e)
 {
-	struct judge judge = {.q = q};
-	const struct ninja_options o = options(p, &judge);
+	struct judge judge = {.q = b->q};
+	const struct ninja_options o = options(&b->pools, &judge);
 	struct ninja_counts counts;
 
-	if (ninja_file_rewrite(q->build_dir, BUILD_NINJA, &o, a, &counts, e) < 0)
+	if (ninja_file_rewrite(b->q->build_dir, BUILD_NINJA, &o, b->arena, &counts, e) < 0)
 		return -1;
 	*ret_heavy = counts.heavy_outputs;
 	return 0;
@@ -196,7 +195,7 @@ static void write_pools(struct building *b, struct strlist *heavy)
 {
 	struct err e = {0};
 
-	if (has_ninja(b) && build_pools_write(b->q, &b->pools, b->arena, heavy, &e) < 0)
+	if (has_ninja(b) && build_pools_write(b, heavy, &e) < 0)
 		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package,
 			 e.msg);
 }

@@ -145,9 +145,12 @@ static int add_address(struct strlist *l, struct arena *a, const char *address, 
 	return 0;
 }
 
-static int add_file(const char *archive, const char *file, struct arena *a, struct strlist *ret,
+/* Those that the user's file names. */
+static int add_file(const struct fetcher *by, const char *archive, struct strlist *ret,
 		    struct err *e)
 {
+	const char *file = by->o->archives_file;
+	struct arena *a = by->arena;
 	AUTO_BUF struct buf text = {0};
 
 	if (!file || !fs_exists(TRUSTED, file))
@@ -196,8 +199,8 @@ int archives_find(const struct fetcher *by, const char *archive, struct strlist 
 				return -1;
 	}
 
-	if ((!out.count && (add_file(archive, by->o->archives_file, by->arena, &out, e) < 0 ||
-			    apt_sites(by, archive, &out, e) < 0)))
+	if ((!out.count &&
+	     (add_file(by, archive, &out, e) < 0 || apt_sites(by, archive, &out, e) < 0)))
 		return -1;
 	*ret = out;
 	return 0;

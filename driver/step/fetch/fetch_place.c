@@ -159,17 +159,23 @@ static enum transfer_outcome from_file(const struct transfer *t, const char *pla
 	return transfer_copy(&copy, e);
 }
 
+/* What an address says of a file. */
+struct address_answer {
+	long status; /* of HTTP; 0: none */
+	bool absent; /* it certainly has no such file */
+};
+
 static enum transfer_outcome from_address(struct deb_try *d, const struct archive_address *at,
-					  long *ret_status, bool *ret_absent, struct err *e)
+					  struct address_answer *ret, struct err *e)
 {
 	struct transfer t = *d->t;
 
-	t.ret_status = ret_status;
+	t.ret_status = &ret->status;
 	if (is_file(at->url))
-		return from_file(&t, path_join(d->a, at->url, d->path), ret_absent, e);
+		return from_file(&t, path_join(d->a, at->url, d->path), &ret->absent, e);
 	t.url = path_join(d->a, at->url, transfer_escaped(d->path, d->a));
 	enum transfer_outcome out = fetch_http(d->w, &t, d->name, e);
-	*ret_absent = out == TRANSFER_NEXT && (*ret_status == 404 || *ret_status == 410);
+	ret->absent = out == TRANSFER_NEXT && (ret->status == 404 || ret->status == 410);
 	return out;
 }
 
@@ -196,15 +202,14 @@ static enum transfer_outcome from_archive(struct deb_try *d, const char *archive
 	for (size_t i = 0; i < known->count; i++) {
 		struct archive_address *at = &known->items[i];
 		struct err said = {0};
-		bool absent = false;
-		long status = 0;
+		struct address_answer answer = {0};
 		if ((d->w->shared->o->offline && !is_file(at->url)) ||
 		    (atomic_load(&at->silent) && count_alive(known) > 0)) {
 			silent = true;
 			continue;
 		}
 
-		enum transfer_outcome out = from_address(d, at, &status, &absent, &said);
+		enum transfer_outcome out = from_address(d, at, &answer, &said);
 		if (out == TRANSFER_DONE || out == TRANSFER_STOP) {
 			*e = said;
 			return out;
@@ -212,9 +217,9 @@ static enum transfer_outcome from_archive(struct deb_try *d, const char *archive
 
 		buf_printf(&d->reasons, "%s%s", d->reasons.len ? "; " : "", said.msg);
 		d->wrong |= out == TRANSFER_WRONG;
-		answered |= absent;
-		d->unsure |= !absent && status != 0;
-		if (!absent && status == 0) {
+		answered |= answer.absent;
+		d->unsure |= !answer.absent && answer.status != 0;
+		if (!answer.absent && answer.status == 0) {
 			silent = true;
 			atomic_store(&at->silent, true);
 		}

@@ -96,12 +96,18 @@ static int bad(const char *url, struct err *e, const char *what, const char *com
 	return err_hint(e, "NVIDIA's are named redistrib_<version>.json");
 }
 
-static int read_component(const json_t *manifest, const char *url, const char *name,
-			  const char *platform, struct arena *a, struct world_entry *ret,
-			  struct err *e)
+/* A list of NVIDIA's archives. */
+struct redist {
+	const json_t *manifest;
+	const char *url, *platform; /* as the list calls it */
+};
+
+static int read_component(const struct redist *r, const char *name, struct arena *a,
+			  struct world_entry *ret, struct err *e)
 {
-	const json_t *component = json_object_get(manifest, name),
-		     *archive = json_object_get(component, platform);
+	const char *url = r->url;
+	const json_t *component = json_object_get(r->manifest, name),
+		     *archive = json_object_get(component, r->platform);
 	const char *version = json_member(component, "version");
 	const char *path = json_member(archive, "relative_path");
 	const char *sha256 = json_member(archive, "sha256");
@@ -113,7 +119,7 @@ static int read_component(const json_t *manifest, const char *url, const char *n
 	if (!component)
 		return bad(url, e, "it has no", name);
 	if (!archive) {
-		err_set(e, ERR_NETWORK, "'%s' has no '%s' for %s", url, name, platform);
+		err_set(e, ERR_NETWORK, "'%s' has no '%s' for %s", url, name, r->platform);
 		return err_hint(e, "leave it out of the part's 'archives'");
 	}
 
@@ -150,8 +156,9 @@ int lock_redist(const char *text, size_t len, const char *url, const char *const
 			       platform);
 	if (!json_is_object(manifest))
 		return bad(url, e, "it cannot be read:", manifest ? "not an object" : why.text);
+	const struct redist r = {manifest, url, key};
 	for (size_t i = 0; i < count; i++)
-		if (read_component(manifest, url, components[i], key, a, &entries[i], e) < 0)
+		if (read_component(&r, components[i], a, &entries[i], e) < 0)
 			return -1;
 	*ret = entries;
 	return 0;

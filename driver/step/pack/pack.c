@@ -329,9 +329,9 @@ int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tr
 }
 
 /* Renames the finished file, or removes it if the same bytes are there already. */
-static int place(const char *temp, const char *path, const char *sha256, const struct run *run,
-		 struct err *e)
+static int place(const struct pack_out *o, const struct run *run, struct err *e)
 {
+	const char *temp = o->temp, *path = o->result.path, *sha256 = o->result.sha256;
 	char there[DIGEST_HEX_LEN + 1];
 	bool placed;
 
@@ -355,7 +355,7 @@ int pack_finish(struct pack_out *o, const struct run *run, struct err *e)
 {
 	struct stat st;
 	int rc = fstat(o->held, &st) < 0 ? err_errno(e, ERR_SYSTEM, "cannot read '%s'", o->temp)
-					 : place(o->temp, o->result.path, o->result.sha256, run, e);
+					 : place(o, run, e);
 
 	if (rc < 0)
 		(void)unlink(o->temp);

@@ -140,19 +140,24 @@ static bool from_base64(const char *text, struct arena *a, unsigned char **ret, 
 	return true;
 }
 
-static int make_envelope(const char *payload, size_t len, const struct sign_key *key,
-			 struct arena *a, json_t **ret, struct err *e)
+/* NULL: an error. */
+static json_t *make_envelope(const char *payload, const struct sign_key *key, struct arena *a,
+			     struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	unsigned char signature[SIGN_LEN];
+	const size_t len = strlen(payload);
 
 	encode_signed(&text, payload, len);
 	if (sign_data(key, text.data, text.len, signature, e) < 0)
-		return -1;
-	*ret = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", to_base64(payload, len, a),
-			 "payloadType", PAYLOAD_TYPE, "signatures", "keyid", sign_key_id(key),
-			 "sig", to_base64(signature, sizeof(signature), a));
-	return *ret ? 0 : err_set(e, ERR_SYSTEM, "cannot make the envelope");
+		return NULL;
+	json_t *envelope =
+		json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", to_base64(payload, len, a),
+			  "payloadType", PAYLOAD_TYPE, "signatures", "keyid", sign_key_id(key),
+			  "sig", to_base64(signature, sizeof(signature), a));
+	if (!envelope)
+		(void)err_set(e, ERR_SYSTEM, "cannot make the envelope");
+	return envelope;
 }
 
 /* A file that holds this text already is left alone. */
@@ -187,7 +192,7 @@ static int drop_stale(const char *path, const char *statement, struct arena *a, 
 int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key,
 		     struct arena *a, struct err *e)
 {
-	AUTO_JSON json_t *statement = NULL, *AUTO_JSON envelope = NULL;
+	AUTO_JSON json_t *statement = NULL;
 	const char *envelope_path = arena_printf(a, "%s" PROVENANCE_ENVELOPE, wheel);
 
 	if (provenance_statement(record, &statement, e) < 0)
@@ -199,7 +204,8 @@ int provenance_write(const json_t *record, const char *wheel, const struct sign_
 		return -1;
 	if (!key)
 		return drop_stale(envelope_path, text, a, e);
-	if (make_envelope(text, strlen(text), key, a, &envelope, e) < 0)
+	AUTO_JSON json_t *envelope = make_envelope(text, key, a, e);
+	if (!envelope)
 		return -1;
 	AUTO_FREE char *signed_text = json_dumps(envelope, JSON_INDENT(1));
 	if (!signed_text)

@@ -19,11 +19,11 @@ static int check_copy(const char *part, const char *from, const char *sha256, st
 }
 
 /* A copy that gets its name when it is complete and synced. `sha256` may be NULL. */
-static int copy_whole(const char *from, const char *to, const char *sha256, struct arena *a,
-		      struct err *e)
+static int copy_whole(const char *from, const char *to, const char *sha256, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	char *part = NULL;
-	AUTO_FD int fd = fs_neighbour(to, 0600, a, &part, e);
+	AUTO_FD int fd = fs_neighbour(to, 0600, &a, &part, e);
 
 	if (fd < 0)
 		return -1;
@@ -46,7 +46,7 @@ int publish_wheel(const char *from, const char *to, const char *sha256, const st
 		return -1;
 	if (strcmp(have, sha256) == 0)
 		return 0;
-	if (copy_whole(from, to, sha256, a, e) < 0)
+	if (copy_whole(from, to, sha256, e) < 0)
 		return -1;
 	if (*have)
 		log_warn(run->log,
@@ -69,16 +69,16 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 	if (fs_write(TRUSTED, arena_printf(a, "%s.metadata-rev", path), rev, strlen(rev), 0644, e) <
 		    0 ||
 	    copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"),
-		       NULL, a, e) < 0)
+		       NULL, e) < 0)
 		return -1;
 	/* Objects of older versions have none. */
 	const char *page = path_join(a, object, "build.html");
 	if (fs_exists(TRUSTED, page) &&
-	    copy_whole(page, path_join(a, details, "build.html"), NULL, a, e) < 0)
+	    copy_whole(page, path_join(a, details, "build.html"), NULL, e) < 0)
 		return -1;
 	const char *lock = path_join(a, object, PACK_LOCK);
 	if (fs_exists(TRUSTED, lock) &&
-	    copy_whole(lock, path_join(a, details, PACK_LOCK), NULL, a, e) < 0)
+	    copy_whole(lock, path_join(a, details, PACK_LOCK), NULL, e) < 0)
 		return -1;
 	*ret_path = path;
 	return 0;

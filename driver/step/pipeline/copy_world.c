@@ -69,10 +69,12 @@ int world_copy_look(const char *to, const char *name, const char *key, struct ar
 	return 0;
 }
 
-/* Needs the lock: anything at `part` was left by a kill. */
-static int copy(const char *from, const char *part, const char *to, const struct run *run,
-		struct err *e)
+/* Needs the lock: an incomplete copy was left by a kill. */
+static int copy(const char *from, const char *to, const struct run *run, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
+	const char *part = arena_printf(&a, "%s.ptbuild-part", to);
+
 	if (fs_remove(TRUSTED, part, e) < 0 || fs_copy_tree(from, part, e) < 0)
 		return -1;
 	if (run_check(run, e) == 0 && fs_sync_tree(part, e) == 0 && fs_rename(part, to, e) == 0)
@@ -119,7 +121,7 @@ int world_copy(const char *from, const char *to, const char *name, const char *k
 		rc = fs_walk(TRUSTED, from, compare_one, &(struct comparison){to, a, &copied}, e);
 	} else if (rc == 0) {
 		log_stage(run->log, "copying it to %s", to);
-		rc = copy(from, arena_printf(a, "%s.ptbuild-part", to), to, run, e);
+		rc = copy(from, to, run, e);
 		log_status_end(run->log);
 	}
 

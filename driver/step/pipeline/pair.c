@@ -58,6 +58,7 @@ struct pairing {
 	struct arena *a;
 	const struct sandbox *root; /* the root alone, with BENCH_SCRIPTS */
 	const char *scripts_dir;
+	const char *stage; /* where the environments are made */
 };
 
 struct pins {
@@ -248,8 +249,8 @@ static struct bench_request request_of(const struct pairing *p)
 				      .run = p->run};
 }
 
-static int run_in(const struct pairing *p, const char *const *wheels, const char *stage,
-		  json_t **ret, struct err *e)
+static int run_staged(const struct pairing *p, const char *const *wheels, json_t **ret,
+		      struct err *e)
 {
 	static const char *const names[] = {"wheel", "other"};
 	struct bench_request q = request_of(p);
@@ -257,11 +258,11 @@ static int run_in(const struct pairing *p, const char *const *wheels, const char
 	json_t *files = json_array();
 
 	json_object_set_new(q.asked, "files", files);
-	q.runs_dir = path_join(p->a, stage, "runs");
+	q.runs_dir = path_join(p->a, p->stage, "runs");
 	for (size_t i = 0; i < BENCH_SIDES; i++) {
 		json_array_append_new(files, json_string(path_base(wheels[i])));
-		if (make_environment(p, wheels[i], path_join(p->a, stage, names[i]), &envs[i], e) <
-		    0)
+		if (make_environment(p, wheels[i], path_join(p->a, p->stage, names[i]), &envs[i],
+				     e) < 0)
 			return -1;
 		q.sandboxes[i] = &envs[i];
 	}
@@ -292,7 +293,7 @@ int pair_bench(const struct pair_request *b, struct arena *a, json_t **ret, stru
 			    .run = b->run,
 			    .a = a,
 			    .scripts_dir = path_join(a, b->q->profiles_dir, "bench")};
-	const char *wheels[] = {b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER]}, *stage;
+	const char *wheels[] = {b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER]};
 
 	json_object_set_new(b->asked, "scripts", json_string(p.scripts_dir));
 	if (show_root(&p, &root, e) < 0 || check_first(&p, e) < 0)
@@ -307,10 +308,10 @@ int pair_bench(const struct pair_request *b, struct arena *a, json_t **ret, stru
 	}
 
 	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 ||
-	    store_stage(b->q->store, a, &stage, e) < 0)
+	    store_stage(b->q->store, a, &p.stage, e) < 0)
 		return -1;
-	int rc = run_in(&p, wheels, stage, ret, e);
+	int rc = run_staged(&p, wheels, ret, e);
 	log_status_end(b->run->log);
-	store_drop_stage(b->q->store, stage);
+	store_drop_stage(b->q->store, p.stage);
 	return rc;
 }

@@ -192,14 +192,12 @@ static int make_watched(struct make *m, struct err *e)
 	return rc;
 }
 
-static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
-		   const struct work_tree *tree, struct err *e)
+/* In m->build_dir. */
+static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m, struct err *e)
 {
 	struct store *store = l->q->store;
 
-	m->plan = it->plan = plan_of_tree(it->plan, tree->dir, l->run, l->arena);
-	m->build_dir = tree->dir;
-	m->rest_dir = tree->rest;
+	m->plan = it->plan = plan_of_tree(it->plan, m->build_dir, l->run, l->arena);
 	if (store_stage(store, l->arena, &m->stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package,
@@ -275,7 +273,9 @@ static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, st
 	    store_build_dir(l->q->store, key, l->arena, &home, e) < 0 ||
 	    work_tree_take(top, home, l->run, l->arena, &tree, e) < 0)
 		return -1;
-	if (make_in(l, it, m, &tree, e) == 0)
+	m->build_dir = tree.dir;
+	m->rest_dir = tree.rest;
+	if (make_in(l, it, m, e) == 0)
 		return l->q->options.keep_tree ? work_tree_give_back(&tree, e)
 					       : work_tree_remove(&tree, e);
 	l->asks = m->asks;

@@ -11,17 +11,18 @@ static const char *run_by(const struct pipeline_test_request *t, struct arena *a
 }
 
 /* What the results depend on, as the key of the tree that keeps them. */
-static int tree_key(const struct pipeline_test_request *t, const struct plan *p, struct arena *a,
+static int tree_key(const struct pipeline_test_request *t, const struct plan *p,
 		    char ret[DIGEST_HEX_LEN + 1], struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
 	const char *files[] = {t->wheel, t->torch_wheel,
-			       path_join(a, t->q->profiles_dir, "tests/run_tests.py")};
+			       path_join(&a, t->q->profiles_dir, "tests/run_tests.py")};
 
 	buf_printf(&text, "tests %s %s %s\n", p->package, t->release, t->q->root->fingerprint);
 	if (t->q->root->emulation)
-		buf_printf(&text, "run by %s\n", run_by(t, a));
+		buf_printf(&text, "run by %s\n", run_by(t, &a));
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (files[i] && digest_file(files[i], digest, e) < 0)
 			return -1;
@@ -109,7 +110,7 @@ int pipeline_test(const struct pipeline_test_request *t, struct arena *a, json_t
 	if (!p.package_row)
 		return err_set(e, ERR_CONFIG, "release '%s' has no %s", release->name, t->package);
 	if (plan_patches(t->q->patches_dir, release->name, a, &p, e) < 0 ||
-	    tree_key(t, &p, a, key, e) < 0 ||
+	    tree_key(t, &p, key, e) < 0 ||
 	    store_lock(t->q->store, STORE_BUILD, key, t->run, &tree, e) < 0 ||
 	    store_build_dir(t->q->store, key, a, &m.build_dir, e) < 0)
 		return -1;

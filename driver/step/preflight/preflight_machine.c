@@ -357,9 +357,20 @@ static const char *size_text(const struct preflight *d, double bytes)
 				: arena_printf(d->arena, "%.1f GiB", bytes / GIB);
 }
 
-static int check_space(struct preflight *d, const char *name, const char *dir, double need,
-		       const char *fix, struct err *e)
+/* A place that the build writes into, and what it needs of it. */
+struct place {
+	const char *name, *dir; /* dir NULL: not asked */
+	const char *disk;       /* the name of the file system's line */
+	const char *disk_dir;
+	bool run; /* programs in it are run */
+	double need;
+	const char *fix, *fix_space;
+};
+
+static int check_space(struct preflight *d, const struct place *p, struct err *e)
 {
+	const char *name = p->disk, *dir = p->disk_dir, *fix = p->fix_space;
+	const double need = p->need;
 	uint64_t bytes;
 	struct err why = {0};
 
@@ -378,9 +389,9 @@ static int check_space(struct preflight *d, const char *name, const char *dir, d
 
 /* Whether a file can be made there, and run: access(2) knows what is mounted noexec.
  * False with a line. Where this is killed here the next run removes the file. */
-static bool try_place(struct preflight *d, const char *name, const char *dir, bool to_run,
-		      const char *fix)
+static bool try_place(struct preflight *d, const struct place *p)
 {
+	const char *name = p->name, *dir = p->dir, *fix = p->fix;
 	char *made = NULL;
 	struct err why = {0};
 
@@ -388,7 +399,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 	AUTO_FD int fd =
 		fs_neighbour(path_join(d->arena, dir, "file"), 0755, d->arena, &made, &why);
 	bool written = fd >= 0 && fs_write_all(fd, "#!/bin/sh\n", 10, made, &why) == 0;
-	bool runs = written && (!to_run || access(made, X_OK) == 0);
+	bool runs = written && (!p->run || access(made, X_OK) == 0);
 	if (!written)
 		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir,
 			       why.msg);
@@ -423,25 +434,17 @@ int preflight_places(struct preflight *d, struct err *e)
 	const char *store = nearest(d, d->q->store_dir), *tree = place_of_tree(d, store);
 	const char *out = d->q->out_dir ? nearest(d, d->q->out_dir) : NULL;
 	/* A wheel has at most a sixteenth of the size of its build: for the CPU 95 MB of 12 GiB. */
-	const struct {
-		const char *name, *dir, *place, *disk; /* dir NULL: not asked */
-		bool run;
-		double need;
-		const char *fix, *fix_space;
-	} rows[] = {
-		{"store", store, tree, "disk", true, disk_need(d), other_store,
+	const struct place rows[] = {
+		{"store", store, "disk", tree, true, disk_need(d), other_store,
 		 tree == store ? other_store : "mount a larger one there"},
-		{"temp", d->q->kind == SANDBOX_NONE ? "/tmp" : NULL, "/tmp", "temp", true,
+		{"temp", d->q->kind == SANDBOX_NONE ? "/tmp" : NULL, "temp", "/tmp", true,
 		 TEMP_BYTES, other_temp, other_temp},
-		{"output", out, out, "output", false,
+		{"output", out, "output", out, false,
 		 (disk_need(d) - (double)d->q->world_bytes) / 16, other_out, other_out},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].dir &&
-		    try_place(d, rows[i].name, rows[i].dir, rows[i].run, rows[i].fix) &&
-		    check_space(d, rows[i].disk, rows[i].place, rows[i].need, rows[i].fix_space,
-				e) < 0)
+		if (rows[i].dir && try_place(d, &rows[i]) && check_space(d, &rows[i], e) < 0)
 			return -1;
 	return 0;
 }

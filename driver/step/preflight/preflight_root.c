@@ -9,6 +9,12 @@
 
 /* ---- asking it ---- */
 
+struct question {
+	const char *name;   /* of the line */
+	const char *script; /* for a shell */
+	const struct strlist *args;
+};
+
 struct answer {
 	bool ok;
 	const char *text; /* standard output, in the arena */
@@ -16,10 +22,9 @@ struct answer {
 };
 
 /* Runs a shell script in the sandbox, with /tmp writable and the toolkit mounted. A failing script
- * is an answer; 1 with the line `name` where a fault of the machine was in the way, such as a
+ * is an answer; 1 with the line where a fault of the machine was in the way, such as a
  * program that was killed; -1 only for an interruption. */
-static int ask(struct preflight *d, const char *name, const char *script,
-	       const struct strlist *args, struct answer *ret, struct err *e)
+static int ask(struct preflight *d, const struct question *q, struct answer *ret, struct err *e)
 {
 	struct sandbox s;
 	struct arena *a = d->arena;
@@ -28,9 +33,9 @@ static int ask(struct preflight *d, const char *name, const char *script,
 	struct err why = {0};
 
 	strlist_split(&argv, a, "/bin/sh -c", " ");
-	strlist_ref(&argv, a, script);
+	strlist_ref(&argv, a, q->script);
 	strlist_ref(&argv, a, "sh");
-	strlist_append(&argv, a, args);
+	strlist_append(&argv, a, q->args);
 	int rc = sandbox_init(&s, d->q->kind, d->q->root, a, &why);
 	if (rc == 0) {
 		if (d->toolkit)
@@ -46,7 +51,7 @@ static int ask(struct preflight *d, const char *name, const char *script,
 	*ret = (struct answer){rc == 0, arena_strdup(a, buf_cstr(&out)), arena_strdup(a, why.msg)};
 	if (why.kind != ERR_INTERRUPTED && err_kind_of_words(why.msg, ERR_NONE) != ERR_SYSTEM)
 		return 0;
-	return preflight_err(d, name, &why, e) < 0 ? -1 : 1;
+	return preflight_err(d, q->name, &why, e) < 0 ? -1 : 1;
 }
 
 /* Whether a row of needs.yaml counts for this build;
@@ -349,17 +354,23 @@ static void judge(struct preflight *d, const struct need_row *q, const char *ans
 				  rest);
 }
 
-/* Whether the build installs a module itself, if the root's Python lacks it. Asks for the list of
- * installed wheels once, and only then, since that is slow. */
-static bool is_installed(struct preflight *d, const struct need_row *q, const char *answer,
-			 struct strlist *wheels, bool *asked, struct err *e)
+/* The wheels that a build installs for itself. */
+struct own_wheels {
+	bool asked;
+	struct strlist names;
+};
+
+/* Whether a module that the root's Python lacks is in one of them. Asks for the list once, and only
+ * then, since that is slow. */
+static bool is_installed(struct preflight *d, const struct need_row *q, struct own_wheels *own,
+			 struct err *e)
 {
-	if (*q->tool || strncmp(answer, "none", 4) != 0 || !d->q->installs)
+	if (*q->tool || !d->q->installs)
 		return false;
-	if (!*asked && d->q->installs(d->q->user, d, wheels, e) < 0)
-		*wheels = (struct strlist){0};
-	*asked = true;
-	return strlist_contains(wheels, wheel_normalize(tables_need_wheel(q), d->arena));
+	if (!own->asked && d->q->installs(d->q->user, d, &own->names, e) < 0)
+		own->names = (struct strlist){0};
+	own->asked = true;
+	return strlist_contains(&own->names, wheel_normalize(tables_need_wheel(q), d->arena));
 }
 
 int preflight_python(struct preflight *d, struct err *e)
@@ -367,12 +378,12 @@ int preflight_python(struct preflight *d, struct err *e)
 	const struct tables *t = d->q->tables;
 	const bool taken = d->q->plan && d->q->plan->captured; /* then a wheel is only tried */
 	const struct tool *python = d->toolchain ? toolchain_get(d->toolchain, "python3") : NULL;
-	struct strlist modules = {0}, lines = {0}, wheels = {0};
+	struct strlist modules = {0}, lines = {0};
+	struct own_wheels own = {0};
 	const struct need_row **all = arena_array(
 		d->arena, ARRAY_LEN(python_needs) + t->needs_count, sizeof(struct need_row *));
 	size_t count = 0;
 	struct answer got;
-	bool asked = false;
 
 	/* preflight_tools reports a missing Python; a captured wheel does not need it. */
 	if (!taken && (!python || !python->path || !*python->version))
@@ -387,7 +398,7 @@ int preflight_python(struct preflight *d, struct err *e)
 		return 0;
 	for (size_t i = 1; i < count; i++)
 		strlist_ref(&modules, d->arena, all[i]->module);
-	int rc = ask(d, "python3", python_script, &modules, &got, e);
+	int rc = ask(d, &(struct question){"python3", python_script, &modules}, &got, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	strlist_split(&lines, d->arena, got.text, "\n");
@@ -400,7 +411,8 @@ int preflight_python(struct preflight *d, struct err *e)
 
 	for (size_t i = taken ? 1 : 0; i < count; i++) {
 		struct err why = {0};
-		if (is_installed(d, all[i], lines.items[i], &wheels, &asked, &why))
+		const bool lacks = strncmp(lines.items[i], "none", 4) == 0;
+		if (lacks && is_installed(d, all[i], &own, &why))
 			preflight_ok(d, all[i]->module, "the build installs it for itself");
 		else
 			judge(d, all[i], lines.items[i]);
@@ -433,9 +445,9 @@ int preflight_flags(struct preflight *d, struct err *e)
 	strlist_append(&flags, d->arena, &p->cpu_flags);
 	tables_cflags(p->package_row, p->platform, d->arena, &flags);
 	const char *all = strlist_join(&flags, d->arena, " ");
-	int rc = ask(d, "flags", script, &flags, &got, e);
+	int rc = ask(d, &(struct question){"flags", script, &flags}, &got, e);
 	if (rc == 0 && !got.ok)
-		rc = ask(d, "flags", script, &none, &plain, e);
+		rc = ask(d, &(struct question){"flags", script, &none}, &plain, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (got.ok)
@@ -543,7 +555,7 @@ int preflight_blas(struct preflight *d, struct err *e)
 	const char *dirs = settings_value(&d->q->plan->env, "PKG_CONFIG_PATH");
 	strlist_ref(&args, d->arena, row->pkgconf);
 	strlist_ref(&args, d->arena, dirs ? dirs : "");
-	int rc = ask(d, "blas", script, &args, &got, e);
+	int rc = ask(d, &(struct question){"blas", script, &args}, &got, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (got.ok)
@@ -592,7 +604,7 @@ int preflight_torch(struct preflight *d, struct err *e)
 
 	if (!p || strcmp(p->torch, "root") != 0)
 		return 0;
-	int rc = ask(d, "torch", torch_script, &none, &got, e);
+	int rc = ask(d, &(struct question){"torch", torch_script, &none}, &got, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (got.ok)
@@ -639,7 +651,7 @@ static int compile_kernel(struct preflight *d, struct err *e)
 	for (size_t i = 0; i < targets.count; i++)
 		strlist_addf(&args, a, "-gencode=arch=compute_%s,code=sm_%s", targets.items[i],
 			     targets.items[i]);
-	int rc = ask(d, "targets", script, &args, &got, e);
+	int rc = ask(d, &(struct question){"targets", script, &args}, &got, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	const char *names = strlist_join(&targets, a, ", sm_");

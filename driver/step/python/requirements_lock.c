@@ -62,8 +62,8 @@ static int write_requests(const struct asking *k, bool with_list, const char *pa
 	return fs_write(TRUSTED, path, text.data, text.len, 0644, e);
 }
 
-/* pip's choice as a report; *ret false: it found none, and says why in k->reason. */
-static int ask_pip(struct asking *k, bool with_list, const char *report, bool *ret, struct err *e)
+/* pip's choice as a report. 0: it found none, and says why in k->reason. */
+static int ask_pip(struct asking *k, bool with_list, const char *report, struct err *e)
 {
 	static const char fixed[] =
 		"install --dry-run --ignore-installed --quiet --disable-pip-version-check "
@@ -91,15 +91,14 @@ static int ask_pip(struct asking *k, bool with_list, const char *report, bool *r
 				       .answer = true};
 	if (proc_run(&spec, k->py->run, &result, e) < 0)
 		return -1;
-	*ret = result.status == 0;
 	const char *other = strstr(buf_cstr(&output), PIP_IS_OTHER);
 	if (other)
 		log_warn(k->py->run->log,
 			 "the pip of this machine chooses only versions that its own Python can "
 			 "use, too: %.*s",
 			 (int)strcspn(other, "\n"), other);
-	if (*ret)
-		return 0;
+	if (result.status == 0)
+		return 1;
 	if (proc_no_space("pip", k->stage, buf_cstr(&output), e))
 		return -1;
 	k->reason = strstr(buf_cstr(&output), "no such option")
@@ -188,8 +187,8 @@ static int resolve(struct asking *k, const char *lacks, struct found *ret, struc
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		const char *report = arena_printf(a, "%s/report-%u.json", k->stage, round);
-		bool found;
-		if (ask_pip(k, with_list, report, &found, e) < 0)
+		const int found = ask_pip(k, with_list, report, e);
+		if (found < 0)
 			return -1;
 		if (!found && !with_list)
 			return refuse(k, lacks, e);

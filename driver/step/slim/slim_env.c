@@ -362,8 +362,9 @@ static int replace(struct env *v, const struct slim_package *p, size_t i, struct
 	return stripped ? 0 : fs_fresh_commit(&fresh, &st, e);
 }
 
+/* Makes the row what the file is. 1: it was not. */
 static int true_row(struct env *v, const struct slim_package *p, struct wheel_record_row *row,
-		    bool *changed, struct err *e)
+		    struct err *e)
 {
 	char digest[DIGEST_RECORD_MAX];
 	AUTO_MAPPING struct fs_mapping m = {0};
@@ -377,10 +378,9 @@ static int true_row(struct env *v, const struct slim_package *p, struct wheel_re
 	digest_record(algorithm, m.data ? m.data : (const void *)"", m.size, digest);
 	if (strcmp(row->digest, digest) == 0 && row->size == (int64_t)m.size)
 		return 0;
-	*changed = true;
 	row->digest = arena_strdup(v->a, digest);
 	row->size = (int64_t)m.size;
-	return 0;
+	return 1;
 }
 
 static int write_record(struct env *v, const struct slim_package *p, struct err *e)
@@ -399,8 +399,8 @@ static int write_record(struct env *v, const struct slim_package *p, struct err 
 	return fs_place_write(p->place, path, text.data, text.len, &st, e);
 }
 
-static int change_file(struct env *v, struct slim_package *p, size_t i, bool *changed,
-		       struct err *e)
+/* 1: its row is another now. */
+static int change_file(struct env *v, struct slim_package *p, size_t i, struct err *e)
 {
 	const struct slim_file *f = &p->parts[i];
 	const bool same = f->like && v->q->drops->same, cut = f->cut && f->cut->changed;
@@ -410,10 +410,8 @@ static int change_file(struct env *v, struct slim_package *p, size_t i, bool *ch
 	log_status(v->run->log, "%s", p->rows[i].path);
 	if (run_check(v->run, e) < 0)
 		return -1;
-	if (f->gone) {
-		*changed = true;
-		return slim_parts_remove(p, i, v->a, e);
-	}
+	if (f->gone)
+		return slim_parts_remove(p, i, v->a, e) < 0 ? -1 : 1;
 
 	if (fs_place_sweep(p->place, path_dir(v->a, p->rows[i].path), e) < 0)
 		return -1;
@@ -421,7 +419,7 @@ static int change_file(struct env *v, struct slim_package *p, size_t i, bool *ch
 		return -1;
 	if (same && slim_parts_link(p, i, e) < 0)
 		return -1;
-	return true_row(v, p, &p->rows[i], changed, e);
+	return true_row(v, p, &p->rows[i], e);
 }
 
 static int change(struct env *v, struct slim_package *p, struct err *e)
@@ -433,9 +431,13 @@ static int change(struct env *v, struct slim_package *p, struct err *e)
 	/* The marker first: after a kill a second run then knows for which GPUs this one was. */
 	if (slim_parts_mark(v->q, p, v->a, &changed, e) < 0)
 		return -1;
-	for (size_t i = 0; i < p->rows_count; i++)
-		if (change_file(v, p, i, &changed, e) < 0)
+	for (size_t i = 0; i < p->rows_count; i++) {
+		const int other = change_file(v, p, i, e);
+		if (other < 0)
 			return -1;
+		changed = changed || other;
+	}
+
 	return changed ? write_record(v, p, e) : 0;
 }
 
@@ -538,21 +540,20 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 	return 0;
 }
 
-static int read_marker(struct env *v, const struct fs_place *place, const char *info,
-		       struct slim_marked *ret, bool *ret_any, struct err *e)
+/* The marker of ret->info. 0: it has none. */
+static int read_marker(struct env *v, const struct fs_place *place, struct slim_marked *ret,
+		       struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	const char *path = path_join(v->a, info, SLIM_MARKER);
+	const char *path = path_join(v->a, ret->info, SLIM_MARKER);
 
-	*ret_any = fs_place_has(place, path);
-	if (!*ret_any)
+	if (!fs_place_has(place, path))
 		return 0;
-	ret->info = info;
 	if (fs_place_read(place, path, MARKER_MAX, &text, e) < 0 ||
 	    slim_marker_parse(&(struct file_bytes){buf_cstr(&text), text.len, path}, v->a,
 			      &ret->marker, e) < 0)
 		return err_hint(e, "reinstall that package");
-	return 0;
+	return 1;
 }
 
 static int read_markers(struct env *v, struct slim_marked **ret, size_t *ret_count, struct err *e)
@@ -564,10 +565,11 @@ static int read_markers(struct env *v, struct slim_marked **ret, size_t *ret_cou
 		if (fs_place_list(v->places[i], "", v->a, &names, e) < 0)
 			return -1;
 		for (size_t k = 0; k < names.count; k++) {
-			struct slim_marked m = {0};
-			bool any = false;
-			if (path_has_suffix(names.items[k], ".dist-info") &&
-			    read_marker(v, v->places[i], names.items[k], &m, &any, e) < 0)
+			struct slim_marked m = {.info = names.items[k]};
+			if (!path_has_suffix(m.info, ".dist-info"))
+				continue;
+			const int any = read_marker(v, v->places[i], &m, e);
+			if (any < 0)
 				return -1;
 			if (!any)
 				continue;

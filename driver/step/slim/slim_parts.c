@@ -234,10 +234,10 @@ int slim_parts_link(const struct slim_package *p, size_t i, struct err *e)
 	return fs_place_link(p->place, from, to, &st, &done, e);
 }
 
-static void add_kind(const struct slim_drops *d, const struct drop_row *row, bool did,
-		     struct slim_marker *m, struct arena *a)
+static void add_kind(const struct slim_drops *d, const struct drop_row *row, struct slim_marker *m,
+		     struct arena *a)
 {
-	if (did && is_chosen(d, row))
+	if (is_chosen(d, row))
 		strlist_once(&m->dropped, a, row->name);
 }
 
@@ -265,10 +265,14 @@ static void fill(const struct slim_env_request *q, const struct slim_package *p,
 		slim_marker_gpu(m, q->wanted->gpus[g].number, q->wanted->gpus[g].ptx, a);
 	for (size_t i = 0; i < p->rows_count; i++) {
 		const struct slim_file *f = &p->parts[i];
-		add_kind(d, f->row, f->gone, m, a);
-		add_kind(d, slim_drops_strip(d, "debug"), f->strip && f->debug, m, a);
-		add_kind(d, slim_drops_strip(d, "symbols"), f->strip && f->symbols, m, a);
-		add_kind(d, slim_drops_same(d), f->like > 0, m, a);
+		if (f->gone)
+			add_kind(d, f->row, m, a);
+		if (f->strip && f->debug)
+			add_kind(d, slim_drops_strip(d, "debug"), m, a);
+		if (f->strip && f->symbols)
+			add_kind(d, slim_drops_strip(d, "symbols"), m, a);
+		if (f->like > 0)
+			add_kind(d, slim_drops_same(d), m, a);
 	}
 }
 

@@ -7,17 +7,18 @@ enum { COMMIT_LETTERS = 12 };
 
 /* git of this machine, which must run nothing that the checkout's configuration names. */
 static int ask_git(const struct own_source *s, const char *words, const struct run *run,
-		   struct arena *a, struct buf *out)
+		   struct buf *out)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
 
-	strlist_split(&argv, a,
+	strlist_split(&argv, &a,
 		      "git --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null "
 		      "-C",
 		      " ");
-	strlist_ref(&argv, a, s->path);
-	strlist_split(&argv, a, words, " ");
-	return proc_capture(strlist_argv(&argv, a), run, out, ERR_IGNORED);
+	strlist_ref(&argv, &a, s->path);
+	strlist_split(&argv, &a, words, " ");
+	return proc_capture(strlist_argv(&argv, &a), run, out, ERR_IGNORED);
 }
 
 /* What a checkout is at, and whether its files are those of its commit. */
@@ -30,8 +31,8 @@ static const char *state_of(const struct own_source *s, const struct run *run, s
 		return arena_printf(a, "the file '%s'", s->path);
 	if (!fs_exists(TRUSTED, path_join(a, s->path, ".git")))
 		return arena_printf(a, "the folder '%s'", s->path);
-	if (ask_git(s, "rev-parse --verify HEAD", run, a, &commit) < 0 ||
-	    ask_git(s, "status --porcelain", run, a, &changes) < 0)
+	if (ask_git(s, "rev-parse --verify HEAD", run, &commit) < 0 ||
+	    ask_git(s, "status --porcelain", run, &changes) < 0)
 		return arena_printf(a, "the git checkout '%s', of which git says nothing", s->path);
 	strlist_split(&files, a, buf_cstr(&changes), "\n");
 	const char *at = arena_strndup(a, buf_cstr(&commit), COMMIT_LETTERS);

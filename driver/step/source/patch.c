@@ -310,17 +310,17 @@ int patch_scan(const char *name, const char *text, size_t len, struct arena *a,
 #define MAX_PATCH (64U << 20)
 
 /* The file's directory, links followed, is inside the tree, and the file itself is not a link. */
-static int check_place(const char *tree, const char *patch, const char *file, struct arena *a,
-		       struct err *e)
+static int check_place(const char *tree, const char *patch, const char *file, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct stat st;
-	const char *path = path_join(a, tree, file);
+	const char *path = path_join(&a, tree, file);
 
 	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "patch '%s' changes '%s', which is a link", patch,
 			       file);
-	for (const char *dir = path_dir(a, file); strcmp(dir, ".") != 0; dir = path_dir(a, dir)) {
-		const char *host = path_join(a, tree, dir);
+	for (const char *dir = path_dir(&a, file); strcmp(dir, ".") != 0; dir = path_dir(&a, dir)) {
+		const char *host = path_join(&a, tree, dir);
 		if (lstat(host, &st) < 0)
 			continue;
 		AUTO_FREE char *real = realpath(host, NULL);
@@ -481,7 +481,7 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 	if (patch_scan_file(patch, &a, &files, e) < 0)
 		return -1;
 	for (size_t i = 0; i < files.count; i++)
-		if (check_place(top, name, files.items[i], &a, e) < 0)
+		if (check_place(top, name, files.items[i], e) < 0)
 			return -1;
 	const struct patching p = {.tree = top, .patch = file, .run = run, .out = &out};
 	int rc = run_patch(&p, true, e);

@@ -126,9 +126,9 @@ void test_junit(const char *name, json_t *doc, struct buf *out)
 	show_markup(doc, junit_rows, show_html, out);
 }
 
-static void add_differences(const json_t *here, const json_t *there, bool turned, struct arena *a,
-			    json_t *out)
+static void add_differences(const json_t *here, const json_t *there, bool turned, json_t *out)
 {
+	AUTO_ARENA struct arena a = {0};
 	const char *file, *name;
 	json_t *tests, *result;
 
@@ -142,7 +142,7 @@ static void add_differences(const json_t *here, const json_t *there, bool turned
 			y = *y ? y : "none";
 			if (strcmp(x, y) != 0)
 				json_object_set_new(
-					out, arena_printf(a, "%s::%s", file, name),
+					out, arena_printf(&a, "%s::%s", file, name),
 					json_pack("[s, s]", turned ? y : x, turned ? x : y));
 		}
 	}
@@ -150,10 +150,9 @@ static void add_differences(const json_t *here, const json_t *there, bool turned
 
 json_t *test_differences(const json_t *here, const json_t *there)
 {
-	AUTO_ARENA struct arena a = {0};
 	json_t *out = json_object();
 
-	add_differences(here, there, false, &a, out);
-	add_differences(there, here, true, &a, out);
+	add_differences(here, there, false, out);
+	add_differences(there, here, true, out);
 	return out;
 }

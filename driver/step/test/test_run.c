@@ -381,15 +381,20 @@ int tests_run(const struct test_request *q, const struct run *run, json_t **ret,
 static const char *const outcomes[] = {"passed",  "skipped", "failed",
 				       "crashed", "timeout", "stale"};
 
-static void add_outcome(json_t *tests, const char *name, const char *outcome, double seconds,
-			const char *detail)
+/* How a test ended. */
+struct outcome {
+	const char *word, *detail;
+	double seconds;
+};
+
+static void add_outcome(json_t *tests, const char *name, const struct outcome *o)
 {
 	json_int_t tries =
 		json_integer_value(json_object_get(json_object_get(tests, name), "tries"));
 
 	json_object_set_new(tests, name,
-			    json_pack("{s:s, s:f, s:s, s:I}", "outcome", outcome, "seconds",
-				      seconds, "detail", detail, "tries", tries + 1));
+			    json_pack("{s:s, s:f, s:s, s:I}", "outcome", o->word, "seconds",
+				      o->seconds, "detail", o->detail, "tries", tries + 1));
 }
 
 /* The name of the complete file, where a test's name is expected. */
@@ -415,16 +420,17 @@ static const char *add_line(const json_t *row, struct arena *a, struct test_jour
 		const char *detail = json_member(row, "detail");
 		if (!outcome || !strings_contain(outcomes, ARRAY_LEN(outcomes), outcome))
 			return "an outcome that is not known";
-		add_outcome(j->tests, test, outcome,
-			    json_number_value(json_object_get(row, "seconds")),
-			    detail ? detail : "");
+		const double seconds = json_number_value(json_object_get(row, "seconds"));
+		add_outcome(j->tests, test,
+			    &(struct outcome){outcome, detail ? detail : "", seconds});
 		j->open = NULL;
 		return NULL;
 	}
 
 	if (error || skipped)
-		add_outcome(j->tests, WHOLE, error ? "failed" : "skipped", 0,
-			    error ? error : skipped);
+		add_outcome(j->tests, WHOLE,
+			    &(struct outcome){.word = error ? "failed" : "skipped",
+					      .detail = error ? error : skipped});
 	else if (!json_is_integer(json_object_get(row, "end")))
 		return "neither a test nor an end";
 	j->done = error || json_integer_value(json_object_get(row, "end")) == 0;

@@ -81,9 +81,9 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 
 /* All that it requires of a distribution for one Python and platform, as one specifier. */
 static const char *specifier_for(const struct requiring *c, const char *name,
-				 const struct wheel_scope *one, struct arena *a,
-				 struct strlist *ret_lines)
+				 const struct wheel_scope *one, struct strlist *ret_lines)
 {
+	struct arena *a = c->v->a;
 	struct strlist clauses = {0};
 
 	for (size_t i = 0; i < c->self->requires_count; i++) {
@@ -103,7 +103,7 @@ static const char *refuted(const struct requiring *c, const char *name,
 			   const struct wheel_scope *one)
 {
 	struct strlist lines = {0};
-	const char *all = specifier_for(c, name, one, c->v->a, &lines);
+	const char *all = specifier_for(c, name, one, &lines);
 
 	return specifier_takes_some(all, c->v->a) ? NULL : strlist_join(&lines, c->v->a, "' and '");
 }
