@@ -6,13 +6,13 @@
 #include "step/pipeline/pipeline.h"
 #include "step/watch/watch.h"
 
-enum { PAIRS = 5, PAIRS_MAX = 1000, LIMIT_S = 120, THREADS_MAX = 1024 };
+enum { PAIRS = 20, PAIRS_MAX = 1000, CLASS_MAX = 64, LIMIT_S = 120, THREADS_MAX = 1024 };
 #define SECONDS 0.3
 #define SECONDS_MAX 3600.0
 
 struct bench_options {
 	struct cmd_globals global;
-	const char *against, *seconds, *page, *device;
+	const char *against, *seconds, *page, *device, *machine_class;
 	struct strlist threads, only, with;
 	unsigned pairs, limit;
 };
@@ -58,6 +58,20 @@ static int parse_threads(const struct strlist *words, unsigned count, json_t *re
 	return 0;
 }
 
+/* A name for tables: printable ASCII. */
+static int check_class(const char *name, struct err *e)
+{
+	size_t len = name ? strlen(name) : 1;
+
+	for (const char *at = name; at && *at; at++)
+		if (*at < ' ' || *at > '~' || *at == '|')
+			len = 0;
+	if (len > 0 && len <= CLASS_MAX)
+		return 0;
+	err_set(e, ERR_USAGE, "--machine-class: not a name of up to %d characters", CLASS_MAX);
+	return err_hint(e, "for example --machine-class 'Zen 5, 16 processors'");
+}
+
 /* ASKED of profiles/bench/bench.py, without the files; `ret` is an empty object. */
 static int fill_request(struct cmd_context *c, json_t *ret, struct err *e)
 {
@@ -77,6 +91,10 @@ static int fill_request(struct cmd_context *c, json_t *ret, struct err *e)
 	json_object_set_new(ret, "pairs", json_integer(pairs));
 	json_object_set_new(ret, "limit", json_integer(limit));
 	json_object_set_new(ret, "device", json_string(device));
+	if (check_class(o->machine_class, e) < 0)
+		return -1;
+	json_object_set_new(ret, "machine_class",
+			    o->machine_class ? json_string(o->machine_class) : json_null());
 	if (strcmp(device, "cuda") == 0 && cmd_sandbox(c) != SANDBOX_NONE) {
 		err_set(e, ERR_USAGE, "--device cuda: the sandbox shows no GPU");
 		return err_hint(e, "add --sandbox none");
@@ -184,10 +202,11 @@ static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct
 /* ---- the results ---- */
 
 static const struct show set_rows[] = {
-	{.text = "\n{threads} thread{threads:s}", .bold = true},
+	{.text = "\n{threads} thread{threads:s}, {pairs} pair{pairs:s}", .bold = true},
 	{.each = "workloads",
 	 .columns = {"workload={name}", ">the wheel={-wheel}", ">the other={-other}",
-		     ">ratio={ratio:.2}", ">spread={-spread}", "why={state}: {-reason}"}},
+		     ">ratio={ratio:.2}", ">interval={-interval}", "verdict={-verdict}",
+		     ">spread={-spread}", ">offset={-offsets}", "why={state}: {-reason}"}},
 	SHOW("geometric mean of {compared}", "{geometric_mean:.2}"),
 	SHOW("slower than the other", "{name} ({ratio:.2})", .each = "-lowest", .join = ", "),
 	{0}};
@@ -195,7 +214,7 @@ static const struct show set_rows[] = {
 static const struct show rows[] = {
 	SHOW("the wheel", "{wheel.file} (torch {wheel.torch}[, code for {wheel.cpu}])"),
 	SHOW("the other", "{other.file} (torch {other.torch}[, code for {other.cpu}])"),
-	{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; a ratio "
+	{.text = "at most {pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; a ratio "
 		 "above 1: the wheel is faster"},
 	{.each = "sets", .rows = set_rows},
 	{0}};
@@ -251,8 +270,8 @@ static const struct arg_def bench_options[] = {
 	 "the wheel to compare with, or official for that of the same version from the Python "
 	 "index",
 	 "<file>"},
-	{"pairs", 0, OPTION(ARG_COUNT, pairs), "N", "runs of each wheel, in turns (default: 5)",
-	 NULL},
+	{"pairs", 0, OPTION(ARG_COUNT, pairs), "N",
+	 "runs of each wheel, in turns, at most; fewer where they show enough (default: 20)", NULL},
 	{"threads", 0, OPTION(ARG_LIST, threads), "LIST",
 	 "threads, and processors to hold them to (default: 1,2)", NULL},
 	{"only", 0, OPTION(ARG_LIST, only), "NAMES",
@@ -263,6 +282,8 @@ static const struct arg_def bench_options[] = {
 	 "end a workload after this many seconds (default: 120)", NULL},
 	{"device", 0, OPTION(ARG_STRING, device), "DEVICE",
 	 "cpu (default), or cuda with --sandbox none", "cpu cuda"},
+	{"machine-class", 0, OPTION(ARG_STRING, machine_class), "NAME",
+	 "what kind of machine this is, for the JSON and tables of several", NULL},
 	{"with", 0, OPTION(ARG_LIST, with), "WHEELS",
 	 "wheels installed alongside both, for what they require", "<file>"},
 	{"page", 0, OPTION(ARG_STRING, page), "FILE", "write the results as a page for a browser",

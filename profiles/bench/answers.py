@@ -9,6 +9,7 @@ NAME_MAX, WORKLOADS_MAX = 64, 512
 # Seconds or bytes: a ratio of any two is a number.
 VALUE_MIN, VALUE_MAX = 1e-12, 1e15
 OTHERS_MAX = 1e6  # processors
+OFFSET_MAX = (1 << 20) - 1
 WHY_MAX, WORDS_MAX = 500, 1000  # bytes
 
 
@@ -17,9 +18,9 @@ class Wrong(Exception):
 
 
 class Answer:
-    def __init__(self, name, why=None, skipped=False, value=None, unit=None, in_mean=False, sums=None, tolerance=0.0):
+    def __init__(self, name, why=None, skipped=False, value=None, unit=None, in_mean=False, sums=None, tolerance=0.0, offset=None):
         self.name, self.why, self.skipped, self.value, self.unit = name, why, skipped, value, unit
-        self.in_mean, self.sums, self.tolerance = in_mean, sums, tolerance
+        self.in_mean, self.sums, self.tolerance, self.offset = in_mean, sums, tolerance, offset
 
 
 def is_name(text):
@@ -160,5 +161,8 @@ class Answers:
             sums = [number(x, math.inf) for x in sums] if isinstance(sums, list) else []
             if len(sums) != 2 or None in sums or tolerance is None or tolerance <= 0:
                 return "not the sums of a result"
-        self.answer(Answer(self.open, None, False, value, row["unit"], row.get("mean") is True, sums, tolerance or 0.0))
+        offset = row.get("offset")
+        if offset is not None and (type(offset) is not int or not 0 <= offset <= OFFSET_MAX):
+            return "not an offset"
+        self.answer(Answer(self.open, None, False, value, row["unit"], row.get("mean") is True, sums, tolerance or 0.0, offset))
         return None

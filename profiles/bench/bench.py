@@ -3,7 +3,7 @@
 usage: bench.py ASKED [RUNS]
 
 ASKED is an object in JSON: only (patterns of names), pairs, threads (a list), processors (to pin to, or an empty list),
-seconds, limit, device, scripts (where this file is on the host), files (of the two wheels, once they are known). RUNS is a directory with the output of each
+seconds, limit, device, machine_class (a name, or null), scripts (where this file is on the host), files (of the two wheels, once they are known). RUNS is a directory with the output of each
 process that ran so far, N.STATUS. This program sees them from the first on, so it remembers nothing. It runs with the
 root's Python in a sandbox that has nothing of the wheels, and prints one object:
 
@@ -26,6 +26,7 @@ from answers import Answers, Wrong  # noqa: E402
 SIDES = ("the wheel", "the other")
 # What other programs may use of the processors, at least and for each thread, before the figures say less.
 OTHERS, OTHERS_PER_THREAD = 0.5, 0.1
+LEAST_PAIRS = 6  # fewer have no interval
 
 
 class Failure(Exception):
@@ -115,6 +116,8 @@ class Bench:
             # What did not work on a side is not tried in later pairs: a time limit each would be long.
             given_up.update((x.name, None) for said in pair for x in said.by_name.values() if x.why)
             runs.append(pair)
+            if n + 1 >= LEAST_PAIRS and compare.is_enough(runs):
+                break
         return compare.one_set(runs, threads, self.asked["processors"][:threads])
 
     def all(self):
@@ -125,7 +128,8 @@ class Bench:
         for threads in self.asked["threads"]:
             sets.append((yield from self.set(threads)))
         wheel, other = ({"file": file, "torch": said.torch, "cpu": said.cpu} for file, said in zip(self.asked["files"], torches))
-        document = {"schema": 1, "wheel": wheel, "other": other, "device": self.asked["device"], "pairs": self.asked["pairs"],
+        document = {"schema": 1, "wheel": wheel, "other": other, "device": self.asked["device"],
+                    "machine_class": self.asked.get("machine_class"), "pairs": self.asked["pairs"],
                     "seconds": float(self.asked["seconds"]), "limit": float(self.asked["limit"]), "load": self.others,
                     "disturbed": self.disturbed, "sets": sets, "-device": "GPU" if self.asked["device"] == "cuda" else "CPU"}
         return {"document": document, "refused": compare.refusal(sets)}

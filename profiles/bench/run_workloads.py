@@ -7,7 +7,8 @@ probe: nothing is run. It prints lines {"bench": KIND, ...}, which answers.py re
 
     about    torch, cpu, cuda: versions and the code that torch chose for the processor
     begin    name: from here on SIGALRM ends the process after `limit` seconds, without an answer
-    value    name, value, unit, mean (whether it counts in the mean), sums and tolerance, both null without a result
+    value    name, value, unit, mean (whether it counts in the mean), sums and tolerance, both null without a result, and
+             offset: of the output's place from that of the largest input, in bytes modulo 1 MiB, or null
     failed   name, why
     skipped  name, why
     end      others: the processors that other programs used meanwhile; null: unknown
@@ -23,6 +24,7 @@ import time
 IMPORT, MEMORY = "import", "memory after import"
 # For all that is not a workload, at least. A first import reads some gigabytes from the disk and compiles a thousand files.
 IMPORT_S = 900.0
+PLACES = 1 << 20  # bytes after which Intel's processors take addresses for the same, on huge pages
 WARM_UPS, LEAST_CALLS, MOST_CALLS = 3, 3, 100000
 TOLERANCES = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "bfloat16": 3e-2, "float16": 3e-2}
 
@@ -138,6 +140,20 @@ def measure(work, seconds, wait):
     return result, statistics.median(spans)
 
 
+def offset_of(work):
+    """Bytes from the largest input, which the function was made with, to the output of one more call, modulo 1 MiB; None where one is no tensor."""
+    try:
+        inputs = [cell.cell_contents for cell in getattr(work, "__closure__", None) or ()]
+    except ValueError:  # a variable that is not set
+        return None
+    inputs = [x for x in inputs if hasattr(x, "data_ptr") and hasattr(x, "nbytes")]
+    if not inputs:
+        return None
+    output = work()  # freed at once, as those that were measured
+    place = output.data_ptr() if hasattr(output, "data_ptr") else None
+    return None if place is None else (place - max(inputs, key=lambda x: x.nbytes).data_ptr()) % PLACES
+
+
 def run(torch, workload, options, say):
     if options["device"] not in workload.devices:
         say("skipped", name=workload.name, why=f"it is not for the device '{options['device']}'")
@@ -145,15 +161,18 @@ def run(torch, workload, options, say):
     wait = torch.cuda.synchronize if options["device"] == "cuda" else lambda: None
     sums = Sums(torch)
     try:
-        result, seconds = measure(workload.make(torch, options["device"]), options["seconds"], wait)
+        work = workload.make(torch, options["device"])
+        result, seconds = measure(work, options["seconds"], wait)
         sums.add(result)
+        offset = offset_of(work) if options["device"] == "cpu" else None
     except Exception as ex:  # noqa: BLE001 - the others are still run
         say("failed", name=workload.name, why=f"{type(ex).__name__}: {' '.join(str(ex).split())}"[:400])
         return
     if not all(map(math.isfinite, sums.sums)):
         say("failed", name=workload.name, why="its result is not a number")
         return
-    say("value", name=workload.name, value=seconds, unit="s", mean=True, sums=sums.sums, tolerance=workload.tolerance or sums.tolerance)
+    say("value", name=workload.name, value=seconds, unit="s", mean=True, sums=sums.sums, tolerance=workload.tolerance or sums.tolerance,
+        offset=offset)
 
 
 def wanted(name, options):

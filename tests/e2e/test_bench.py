@@ -113,7 +113,8 @@ def of(document, name, place=0):
 
 def test_compares(world):
     processors = len(os.sched_getaffinity(0))
-    d, r = ask(world, "--pairs", "3", "--only", GOOD)
+    d, r = ask(world, "--pairs", "3", "--only", GOOD, "--machine-class", "Zen 5, 2 processors")
+    assert d["machine_class"] == "Zen 5, 2 processors" and of(d, "sleeps")["verdict"] == "no difference shown" and of(d, "sleeps")["interval"] is None, d
     assert d["schema"] == 1 and d["pairs"] == 3 and d["wheel"]["torch"] == "2.9.1+ours" and d["other"]["torch"] == "2.9.1+other", d
     assert [s["threads"] for s in d["sets"]] == ([1, 2] if processors > 1 else [1]), d
     first = d["sets"][0]
@@ -220,7 +221,8 @@ def test_refusals(world):
     many = str(len(os.sched_getaffinity(0)) + 1)
     for words, message in ((["--only", "even,no*such"], "no workload is called 'no*such'"), (["--threads", "0"], "not a number of threads: '0'"),
                            (["--threads", "1,x"], "'x'"), (["--threads", many], f"--threads {many}: this machine has"), (["--seconds", "0x"], "not a number of seconds"),
-                           (["--seconds", "nan"], "not a number of seconds"), (["--pairs", "2000"], "--pairs: at most 1000"), (["--device", "tpu"], "tpu")):
+                           (["--seconds", "nan"], "not a number of seconds"), (["--pairs", "2000"], "--pairs: at most 1000"), (["--device", "tpu"], "tpu"),
+                           (["--machine-class", ""], "'--machine-class' needs a value"), (["--machine-class", "a|b"], "--machine-class: not a name"), (["--machine-class", "x" * 65], "--machine-class: not a name")):
         r = bench(world, *words)
         assert r.returncode == 2 and message in r.stderr and "is installed" not in r.stderr, (words, r.stderr)
     for words, message in (([world.ours], "bench needs one wheel, and another one"), ([world.ours, "--against", "gone.whl"], "'gone.whl' does not exist"),

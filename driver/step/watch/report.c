@@ -75,7 +75,8 @@ void report_bench(const json_t *doc, struct buf *out)
 {
 	static const struct show title[] = {{.text = "{wheel.file} against {other.file}"}, {0}};
 	static const struct show summary[] = {
-		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch "
+		{.text = "at most {pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; "
+			 "torch "
 			 "{wheel.torch}[, code for {wheel.cpu}], against torch {other.torch}[, "
 			 "code for {other.cpu}][{?disturbed} (other programs ran)]. A ratio above "
 			 "1: the wheel is faster."},

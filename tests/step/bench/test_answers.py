@@ -86,6 +86,11 @@ class Refusing(unittest.TestCase):
             self.assertTrue(message.startswith("line 2: "), (bad[:80], message))
             self.assertFalse(said.by_name or said.done, bad[:80])
 
+    def test_offset_is_a_place_within_a_mebibyte(self):
+        for offset in (-1, 1 << 20, 1.5, "64", True, [64]):
+            self.assertEqual(self.refuse(value("gemm", 1, offset=offset))[0], "line 2: not an offset", offset)
+        self.assertEqual([read(value("gemm", 1, offset=n)).by_name["gemm"].offset for n in (0, (1 << 20) - 1, None)], [0, (1 << 20) - 1, None])
+
     def test_bytes_that_are_no_utf8(self):
         with self.assertRaises(Wrong):
             read(begin("gemm"), b'{"bench": "failed", "name": "gemm", "why": "\xff"}\n')

@@ -51,6 +51,21 @@ class Turns(unittest.TestCase):
         self.assertEqual([s["threads"] for s in document["sets"]], [1, 2])
         self.assertEqual((document["wheel"], document["pairs"], document["limit"], got["refused"]), ({"file": "a.whl", "torch": "2.6.0+cpu", "cpu": "AVX2"}, 3, 5.0, None))
 
+    def test_pairs_end_when_they_show_enough(self):
+        """Six at least; as many as may be where each says something else."""
+        for ratio, expected in ((lambda n: 2, 6), (lambda n: 1.01, 6), (lambda n: (0.5, 1, 2)[n % 3], 9)):
+            seen = [0, 0]
+
+            def answers(side, options, ratio=ratio, seen=seen):
+                seen[side] += 1
+                return value("gemm", ratio(seen[1]) if side else 1) + END, 0
+            turns, got = play(answers, pairs=9)
+            self.assertEqual((len(turns), got["document"]["sets"][0]["pairs"], got["document"]["pairs"]), (2 * expected, expected, 9))
+
+    def test_class_of_the_machine_is_kept(self):
+        for name in (None, "Zen 5, 16 processors"):
+            self.assertEqual(play(lambda side, options: (DONE, 0), pairs=1, machine_class=name)[1]["document"]["machine_class"], name)
+
     def test_dead_process_is_followed_by_one_for_the_rest(self):
         def answers(side, options):
             return (DONE, 0) if side == 0 else (value("sort", 2) + END, 0) if "gemm" in options["skip"] else (begin("gemm"), 128 + signal.SIGSEGV)
@@ -110,6 +125,28 @@ class Ends(unittest.TestCase):
                 with open(os.path.join(top, f"{n}.{n + 1}"), "w", encoding="ascii") as f:
                     f.write(str(n))
             self.assertEqual(list(bench.runs_of(top)), [(b"0", 1), (b"1", 2), (b"2", 3), (b"10", 11)])
+
+
+class Places(unittest.TestCase):
+    class Tensor:
+        def __init__(self, place, nbytes):
+            self.place, self.nbytes = place, nbytes
+
+        def data_ptr(self):
+            return self.place
+
+    def test_offset_is_from_the_largest_input(self):
+        small, large = self.Tensor(5, 8), self.Tensor(3 << 20, 64)
+        for place, offset in (((7 << 20) + 64, 64), ((3 << 20) - 64, (1 << 20) - 64), (3 << 20, 0)):
+            out = [self.Tensor(place, 64)]
+            self.assertEqual(run_workloads.offset_of(lambda out=out: (small, large) and out[0]), offset)
+
+    def test_offset_that_is_not_known(self):
+        tensor, calls = self.Tensor(64, 8), []
+        self.assertIsNone(run_workloads.offset_of(lambda: calls.append(1)))
+        self.assertEqual(calls, [], "no call where there is no input")
+        self.assertIsNone(run_workloads.offset_of(lambda: tensor and 1.0))
+        self.assertIsNone(run_workloads.offset_of(len))
 
 
 class OtherPrograms(unittest.TestCase):

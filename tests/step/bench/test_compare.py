@@ -96,6 +96,41 @@ class Sets(unittest.TestCase):
         self.assertEqual(of(judge((failed("a", "x"), failed("a", "y"))), "a")["-reason"], "the wheel: x; the other: y")
 
 
+def pairs_of(ratios, name="gemm"):
+    return [(value(name, 1), value(name, ratio)) for ratio in ratios]
+
+
+class Intervals(unittest.TestCase):
+    def test_interval_of_few_and_many(self):
+        """By the binomial distribution: all of 6 lie on one side of the median once in 32 times, so 5 are too few."""
+        self.assertIsNone(compare.interval([1, 2, 3, 4, 5]))
+        self.assertEqual(compare.interval([6, 2, 3, 4, 5, 1]), [1, 6])
+        self.assertEqual(compare.interval(list(range(1, 16))), [4, 12])
+        self.assertEqual(compare.interval(list(range(1, 21))), [6, 15])
+
+    def test_verdict_needs_the_whole_interval(self):
+        for ratios, verdict in (((1.1, 1.2, 1.3, 1.2, 1.1, 1.01), "faster"), ((0.9, 0.8, 0.99, 0.9, 0.9, 0.9), "slower"),
+                                ((1.1, 1.2, 1.3, 1.2, 1.1, 0.99), "no difference shown"), ((1,) * 6, "no difference shown"), ((2,) * 5, "no difference shown")):
+            one = judge(*pairs_of(ratios))
+            self.assertEqual((of(one, "gemm")["verdict"], of(one, "gemm")["-verdict"]), (verdict, verdict), ratios)
+            self.assertEqual((one["faster"], one["slower"], one["pairs"]), (verdict == "faster", verdict == "slower", len(ratios)))
+
+    def test_failed_workload_has_no_verdict(self):
+        w = of(judge((failed("a", "x"), failed("a", "x"))), "a")
+        self.assertEqual((w["interval"], w["verdict"], w["-interval"], w["-verdict"], w["-offsets"]), (None, None, "", "", ""))
+
+    def test_enough_pairs(self):
+        for ratios, enough in (((1, 1.01, 1.02, 1.03, 1, 1), True), ((1, 1.1, 1, 1, 1, 0.9), False), ((2, 9, 4, 5, 6, 7), True), ((2,) * 5, False)):
+            self.assertEqual(compare.is_enough(runs(*pairs_of(ratios))), enough, ratios)
+        noisy_import = [(value("import", 1, mean=False), value("import", r, mean=False)) for r in (1, 2, 0.5, 1, 1, 1)]
+        self.assertTrue(compare.is_enough(runs(*noisy_import)))
+
+    def test_offsets_are_those_of_all_runs(self):
+        one = judge((value("a", 1, offset=64) + value("b", 1), value("a", 1) + value("b", 1)), (value("a", 1, offset=0) + value("b", 1), value("a", 1) + value("b", 1)))
+        self.assertEqual((of(one, "a")["wheel"]["offsets"], of(one, "a")["other"]["offsets"], of(one, "a")["-offsets"]), ([0, 64], [], "0, 64 / -"))
+        self.assertEqual(of(one, "b")["-offsets"], "")
+
+
 class Arithmetic(unittest.TestCase):
     def test_median(self):
         values = [9, 1, 4]
