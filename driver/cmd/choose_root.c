@@ -489,7 +489,9 @@ static int choose_cross(struct cmd_context *c, struct cross *x, struct err *e)
 		return -1;
 	/* with another suite's the compilers are emulated as well */
 	x->layer = x->world && x->base;
-	return !x->world && x->base ? find_cross(c, x, NULL, e) : 0;
+	if (x->layer)
+		return world_cross_with(c->profiles_dir, x->world, x->base, c->arena, &x->world, e);
+	return x->base ? find_cross(c, x, NULL, e) : 0;
 }
 
 /* What was found for a platform and a world. */

@@ -1,5 +1,7 @@
 #include "core/world/cross.h"
 
+#include "base/sys/fs.h"
+
 #define EMULATOR "qemu-user" /* the package */
 
 int world_cross_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e)
@@ -44,6 +46,53 @@ int world_cross_find(const struct cross_query *q, struct arena *a, const struct 
 	}
 
 	return found ? world_load(q->profiles, found, q->host, a, ret, e) : 0;
+}
+
+void world_cross_take(const struct world_part *cross, struct world_piece *toolkit, struct arena *a)
+{
+	struct world_part *part = arena_alloc(a, sizeof(*part));
+	struct world_lock *l = &toolkit->lock;
+	size_t kept = 0;
+
+	*part = (struct world_part){.sources = toolkit->part->sources,
+				    .part = toolkit->part->part,
+				    .kind = cross->kind,
+				    .suite = "",
+				    .python = "",
+				    .glibc = "",
+				    .prefix = cross->prefix,
+				    .manifest = "",
+				    .target = "",
+				    .emulator = "",
+				    .cpu = "",
+				    .places = cross->programs,
+				    .places_count = cross->programs_count};
+	for (size_t i = 0; i < l->count; i++)
+		if (l->entries[i].kind == WORLD_WHEEL && world_part_place(part, l->entries[i].name))
+			l->entries[kept++] = l->entries[i];
+	l->count = kept;
+	l->tree = NULL; /* that of the whole toolkit */
+	toolkit->part = part;
+}
+
+int world_cross_with(const char *profiles, const struct world *cross, const struct world *w,
+		     struct arena *a, const struct world **ret, struct err *e)
+{
+	const struct world *with = NULL;
+	const char *toolkit = NULL;
+
+	*ret = cross;
+	for (size_t i = 0; i < w->count; i++)
+		if (strcmp(w->pieces[i].part->kind, "toolkit") == 0)
+			toolkit = w->pieces[i].part->part;
+	if (!toolkit || !fs_exists(TRUSTED, world_lock_path(profiles, toolkit, cross->platform, a)))
+		return 0;
+	const char *name = arena_printf(a, "%s+%s", cross->pieces[0].part->part, toolkit);
+	if (world_load(profiles, name, cross->platform, a, &with, e) < 0)
+		return -1;
+	if (with->pieces[1].lock.count)
+		*ret = with;
+	return 0;
 }
 
 /* "14.2.0-19cross1" is as "14.2.0-19". */

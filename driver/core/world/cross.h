@@ -18,6 +18,14 @@ struct cross_query {
  * own: of this suite, or of any, the last by name. *ret NULL: there is none. */
 int world_cross_find(const struct cross_query *q, struct arena *a, const struct world **ret,
 		     struct err *e) MUST_CHECK;
+/* world_cross_take: makes a toolkit's piece what the cross part takes of it: the wheels of its
+ * `programs`, and of each these directories. It is unpacked as a part of the cross part's tree. */
+void world_cross_take(const struct world_part *cross, struct world_piece *toolkit, struct arena *a);
+/* world_cross_with: the cross part with the programs of the world's toolkit, "cross13+cuda13_0"; as
+ * it is where the world has no toolkit, or one without such programs for the cross part's own
+ * platform. */
+int world_cross_with(const char *profiles, const struct world *cross, const struct world *w,
+		     struct arena *a, const struct world **ret, struct err *e) MUST_CHECK;
 /* world_cross_fits: whether its programs are of the same versions as those of the base that they
  * take the place of ("14.2.0-19cross1" is 14.2.0-19), so that they write the same bytes. ERR_POLICY
  * names both. */

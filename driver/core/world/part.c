@@ -25,7 +25,7 @@ PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LI
       MAY(P, prefix), MAY(P, manifest), LIST(P, archives), LIST(P, exclude), LIST(P, keep),
       ROWS(P, places, place), ROWS(P, links, link), ROWS(P, made, made), MAY(P, target),
       MAY(P, emulator), MAY(P, cpu), ROWS(P, moves, move), ROWS(P, same, same),
-      ROWS(P, slower, slower));
+      ROWS(P, slower, slower), ROWS(P, programs, place));
 
 /* Raised when the same table and packages give another tree. */
 #define RULES_VERSION "part 3"
@@ -127,6 +127,11 @@ static int check_places(const struct checking *c)
 				   "neither copy nor join:", m->kind);
 	}
 
+	for (unsigned i = 0; i < p->programs_count; i++)
+		if (!path_is_safe_relative(p->programs[i].from) ||
+		    !path_is_safe_relative(p->programs[i].to))
+			return bad(c, yaml_line(lines, "programs/%u", i),
+				   "not paths of a wheel and below the root:", p->programs[i].to);
 	for (unsigned i = 0; i < p->moves_count; i++)
 		if (!path_is_safe_relative(p->moves[i].from) ||
 		    !path_is_safe_relative(p->moves[i].to))
@@ -161,15 +166,15 @@ static int check_cross(const struct checking *c)
 	const struct world_part *p = c->p;
 	const bool cross = strcmp(p->kind, "cross") == 0;
 	const bool words = *p->target || *p->emulator || *p->cpu;
-	const bool keys = words || p->moves_count + p->same_count + p->slower_count;
+	const bool rows = p->moves_count + p->same_count + p->slower_count + p->programs_count;
+	const bool keys = words || rows;
 	const bool others = p->wheels_count || p->archives_count || *p->python;
 
 	if (!cross && keys)
-		return bad(
-			c, 1,
-			"target, emulator, cpu, moves, same and slower are keys of a cross part, "
-			"unlike",
-			c->name);
+		return bad(c, 1,
+			   "target, emulator, cpu, moves, same, slower and programs are keys of a "
+			   "cross part, unlike",
+			   c->name);
 	if (!cross)
 		return 0;
 	if (!p->packages_count || others || !*p->cpu)

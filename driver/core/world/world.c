@@ -1,4 +1,4 @@
-#include "core/world/world.h"
+#include "core/world/cross.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
@@ -56,10 +56,15 @@ static int check_order(const struct loading *l, struct err *e)
 	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
 
-	if (strcmp(p->kind, "cross") == 0 && parts->count == 1)
+	if (at == 0 && strcmp(p->kind, "cross") == 0)
 		return 0;
 	if (strcmp(p->kind, "cross") == 0)
 		return bad_name(name, "is a tree of its own, and no part of a world", p->part, e);
+	if (at > 0 && strcmp(pieces[0].part->kind, "cross") == 0)
+		return at == 1 && strcmp(p->kind, "toolkit") == 0
+			       ? 0
+			       : bad_name(name, "is not the one toolkit that a cross part may have",
+					  p->part, e);
 	if (strings_contain(parts->items, at, p->part))
 		return bad_name(name, "is there twice", p->part, e);
 	if (at == 0 && !base)
@@ -235,6 +240,8 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 		if (world_part_load(profiles, l.parts.items[w->count], a, &p->part, e) < 0 ||
 		    check_order(&l, e) < 0 || read_lock(&l, p, e) < 0)
 			return -1;
+		if (w->count && strcmp(w->pieces[0].part->kind, "cross") == 0)
+			world_cross_take(w->pieces[0].part, p, a);
 	}
 
 	if (read_toolkit_rules(profiles, w, a, e) < 0)

@@ -66,7 +66,9 @@ struct world_part {
 	struct world_move *moves;
 	struct world_same *same;
 	struct world_slower *slower;
-	unsigned moves_count, same_count, slower_count;
+	/* what a cross part takes of a toolkit's wheels for this machine's platform (cross.h) */
+	struct world_wheel *programs;
+	unsigned moves_count, same_count, slower_count, programs_count;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count,
 		keep_count, links_count;
 	unsigned made_count, places_count, platforms_count;
@@ -180,10 +182,11 @@ struct world {
 	char toolkit_rules[65];
 };
 
-/* world_load: the parts of a name, in whichever order behind the base, with their tables and
- * locks. ERR_CONFIG for a name whose first part is not a base or whose others are bases, for one
- * part twice, a part that is not for the platform or has no lock for it, a lock that was made for
- * another request than the table's, and a part with packages of another suite than the base's. */
+/* world_load: the parts of a name, in whichever order behind the base, with their tables and locks.
+ * A cross part has no base; one toolkit may follow it, whose piece is its programs alone.
+ * ERR_CONFIG for a name whose first part is neither or whose others are bases, for one part twice,
+ * a part that is not for the platform or has no lock for it, a lock that was made for another
+ * request than the table's, and a part with packages of another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a,
 	       const struct world **ret, struct err *e) MUST_CHECK;
 /* world_with_locks: returns a world of the same parts with other locks, one for each: another

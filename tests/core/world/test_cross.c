@@ -142,6 +142,125 @@ static void test_cross_is_a_world_alone(void **state)
 		   "'cross1' is a tree of its own, and no part of a world");
 }
 
+#define PROGRAMS                                                                                   \
+	"programs: [{wheel: nvcc, from: nv/bin, to: layer/cuda/bin}, "                             \
+	"{wheel: nvvm, from: nv/nvvm, to: layer/cuda/nvvm}]\n"
+
+/* A toolkit of these wheels, with a lock for the platform that also says what its tree is. */
+static void toolkit(const char *name, const char *platform, const char *wheels)
+{
+	const struct world_part *p;
+	struct strlist names = {0};
+	AUTO_BUF struct buf text = {0};
+	char asked[65];
+
+	strlist_split(&names, &arena, wheels, " ");
+	part(name, "toolkit",
+	     arena_printf(&arena, "prefix: usr/local/cuda\nwheels: [%s==13.0]\n",
+			  strlist_join(&names, &arena, "==13.0, ")));
+	assert_ok(world_part_load(profiles, name, &arena, &p, &err), &err);
+	world_part_asked(p, asked);
+	buf_printf(&text, "ptbuild lock 1\npart %s %s\nasked %s\n", name, platform, asked);
+	for (size_t i = 0; i < names.count; i++)
+		buf_printf(&text, "wheel %s 13.0 7 " SHA " %s-13.0-py3-none-any.whl\n",
+			   names.items[i], names.items[i]);
+	test_write(arena_printf(&arena, "%s/worlds/%s.%s.lock", profiles, name, platform),
+		   buf_cstr(&text));
+}
+
+static const struct world *load(const char *name, const char *platform)
+{
+	const struct world *w = NULL;
+
+	assert_ok(world_load(profiles, name, platform, &arena, &w, &err), &err);
+	return w;
+}
+
+static void test_cross_takes_programs_of_a_toolkit(void **state)
+{
+	(void)state;
+	part("cross1", "cross", CROSS PROGRAMS);
+	toolkit("cuda1", X86, "blas nvcc nvvm");
+	const struct world *w = load("cross1+cuda1", X86), *alone = load("cross1", X86);
+	assert_string_equal(w->name, "cross1+cuda1");
+	assert_int_equal(w->count, 2);
+	const struct world_piece *p = &w->pieces[1];
+	assert_string_equal(p->part->kind, "cross");
+	assert_int_equal(p->lock.count, 2);
+	assert_string_equal(p->lock.entries[0].name, "nvcc");
+	assert_string_equal(p->lock.entries[1].name, "nvvm");
+	assert_string_equal(world_part_place(p->part, "nvvm")->to, "layer/cuda/nvvm");
+	assert_int_equal(w->download - alone->download, 14);
+	assert_string_not_equal(w->key, alone->key);
+
+	/* The whole toolkit over a base is as before. */
+	lock("base1", X86, (const char *const[]){"gcc 1"}, 1);
+	assert_int_equal(load("base1+cuda1", X86)->pieces[1].lock.count, 3);
+}
+
+static void test_programs_are_in_the_key_of_what_takes_them_alone(void **state)
+{
+	char before[65];
+
+	(void)state;
+	part("cross1", "cross", CROSS);
+	snprintf(before, sizeof(before), "%s", load("cross1", X86)->key);
+	part("cross1", "cross", CROSS PROGRAMS);
+	assert_string_equal(load("cross1", X86)->key, before);
+	toolkit("cuda1", X86, "nvcc");
+	snprintf(before, sizeof(before), "%s", load("cross1+cuda1", X86)->key);
+	part("cross1", "cross",
+	     CROSS "programs: [{wheel: nvcc, from: nv/bin, to: layer/elsewhere}]\n");
+	assert_string_not_equal(load("cross1+cuda1", X86)->key, before);
+}
+
+static void test_only_one_toolkit_may_follow_a_cross_part(void **state)
+{
+	static const char *const names[] = {"cross1+base1", "cross1+cuda1+cuda2",
+					    "cross1+cuda1+base1", "cross1+library1"};
+	const struct world *w;
+
+	(void)state;
+	part("library1", "library",
+	     "prefix: opt\nwheels: [a==1]\nplaces: [{wheel: a, from: ., to: opt}]\n");
+	toolkit("cuda1", X86, "nvcc");
+	toolkit("cuda2", X86, "nvcc");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		err_clear(&err);
+		assert_err(world_load(profiles, names[i], X86, &arena, &w, &err), &err, ERR_CONFIG,
+			   "is not the one toolkit that a cross part may have");
+	}
+}
+
+static const struct world *with(const char *name)
+{
+	const struct world *cross = find(ARM, X86, NULL), *ret = NULL;
+
+	assert_ok(world_cross_with(profiles, cross, load(name, ARM), &arena, &ret, &err), &err);
+	return ret == cross ? NULL : ret;
+}
+
+static void test_cross_is_found_with_the_toolkit_of_a_world(void **state)
+{
+	(void)state;
+	part("cross1", "cross", CROSS PROGRAMS);
+	toolkit("cuda1", ARM, "nvcc nvvm");
+	assert_null(with("base1"));
+	assert_null(with("base1+cuda1")); /* no lock for x86-64 */
+	toolkit("cuda1", X86, "nvcc nvvm");
+	const struct world *w = with("base1+cuda1");
+	assert_non_null(w);
+	assert_string_equal(w->name, "cross1+cuda1");
+	assert_string_equal(w->platform, X86);
+	assert_string_equal(world_cross_version(w, &arena), "10.0.13");
+	assert_ok(world_cross_fits(w, load("base1", ARM), &err), &err);
+
+	/* one that is not made of such wheels */
+	toolkit("cuda2", ARM, "blas");
+	toolkit("cuda2", X86, "blas");
+	assert_null(with("base1+cuda2"));
+}
+
 static void test_cross_keys_are_checked(void **state)
 {
 	static const struct {
@@ -156,6 +275,9 @@ static void test_cross_keys_are_checked(void **state)
 		{"base", BASE SLOWER("native", "120"), "keys of a cross part"},
 		{"cross", CROSS SLOWER("both", "120"), "neither native nor emulated: 'both'"},
 		{"cross", CROSS SLOWER("native", "99"), "less than 100 percent"},
+		{"base", BASE PROGRAMS, "keys of a cross part"},
+		{"cross", CROSS "programs: [{wheel: a, from: b, to: ../c}]\n",
+		 "not paths of a wheel and below the root: '../c'"},
 	};
 	const struct world_part *p;
 
@@ -199,6 +321,18 @@ static void test_shipped_cross_parts_fit_the_bases(void **state)
 		assert_ok(world_cross_fits(cross, base, &err), &err);
 	}
 
+	/* and takes nvcc of each toolkit that is made of wheels */
+	static const char *const toolkits[] = {"cuda13_0", "cuda13_1", "cuda13_2",
+					       "cuda13_3", "cuda13_4", "cuda13_5"};
+	for (size_t i = 0; i < ARRAY_LEN(toolkits); i++) {
+		const char *name = arena_printf(&arena, "debian13_lean+%s", toolkits[i]);
+		const struct world *all = NULL;
+		assert_ok(world_load(shipped, name, ARM, &arena, &base, &err), &err);
+		assert_ok(world_cross_with(shipped, cross, base, &arena, &all, &err), &err);
+		assert_int_equal(all->count, 2);
+		assert_int_equal(all->pieces[1].lock.count, cross->pieces[0].part->programs_count);
+	}
+
 	const struct world_slower *native = world_cross_slower(cross, true),
 				  *emulated = world_cross_slower(cross, false);
 	assert_non_null(native);
@@ -215,6 +349,10 @@ int main(void)
 		T(test_cross_is_found_by_target_host_and_suite),
 		T(test_cross_of_another_compiler_is_refused),
 		T(test_cross_is_a_world_alone),
+		T(test_cross_takes_programs_of_a_toolkit),
+		T(test_programs_are_in_the_key_of_what_takes_them_alone),
+		T(test_only_one_toolkit_may_follow_a_cross_part),
+		T(test_cross_is_found_with_the_toolkit_of_a_world),
 		T(test_cross_keys_are_checked),
 		T(test_moves_take_the_first_that_fits),
 		T(test_shipped_cross_parts_fit_the_bases),
