@@ -334,6 +334,32 @@ def test_install_names_the_gpu_that_is_not_used(world):
     assert result.returncode == 7 and f"'ptbuild detect --machine {path}'" in result.stderr.decode(), result.stderr
 
 
+def test_arm_machines_get_the_wheels_for_them(world):
+    """By platform, instruction set and GPU; a wheel variant of them cannot be expressed, which is told."""
+    folder = world.path("for-arm")
+    os.mkdir(folder)
+    arm = ("cpu.armv8.2", "cpu.armv9", "cu130.sm90.armv9")
+    for label in (*arm, "cpu.avx2"):
+        platform = "x86_64" if label == "cpu.avx2" else "aarch64"
+        make_wheel(folder, "torch", f"2.11.0+{label}", marked=True, python=f"cp313-cp313-manylinux_2_28_{platform}")
+    result = subprocess.run([world.ptbuild, "index", folder, "--variants", "--json"], capture_output=True, text=True, env=clean_env())
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)["variants"]
+    assert told["made"] == ["torch-2.11.0-cp313-cp313-manylinux_2_28_x86_64-cpu.avx2.whl"], told
+    assert sorted(line.split(": ", 1)[1] for line in told["left"]) == [f"no level of processors says '{isa}'" for isa in ("armv8_2", "armv9", "armv9")], told
+
+    old = {"platform": "aarch64-linux", "glibc": "2.41", "pythons": "3.13", "cpu": {"flags": "fp asimd aes pmull sha1 sha2 crc32 atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp"}}
+    new = {**old, "cpu": {"flags": old["cpu"]["flags"] + " jscvt fcma sve sve2 frint i8mm bf16"}}
+    gpu = {"gpus": [{"name": "NVIDIA GH200 480GB", "capability": "9.0"}], "driver_cuda": "13.0", "driver": "580.95.05"}
+    other = {**old, "platform": "x86_64-linux", "cpu": {"flags": "avx avx2 fma f16c xsave pni ssse3 sse4_1 sse4_2 popcnt movbe bmi1 bmi2 abm"}}
+    path = world.path("arm-machine.json")
+    for machine, name in ((old, "cpu-armv8-2"), (new, "cpu-armv9"), ({**new, **gpu}, "cu130-sm90-armv9"), ({**old, **gpu}, "cpu-armv8-2"), (other, "cpu-avx2")):
+        with open(path, "w") as f:
+            json.dump(machine, f)
+        result = run_command(world, "install", folder, "--print", "--machine", path)
+        assert result.returncode == 0 and os.path.join(folder, name) in result.stdout.decode(), (name, result)
+
+
 def test_install_without_pip_hints_what_works(world):
     """The environment of another tool has no pip; what the hint says is run."""
     folder = world.path("for-any")
@@ -529,6 +555,7 @@ if __name__ == "__main__":
             test_another_profile_replaces_all_three,
             test_a_companion_on_the_stable_abi_goes_with_every_later_torch,
             test_index_of_all,
+            test_index_keeps_companions_of_several_torches,
             test_as_files,
             test_a_later_revision_is_preferred,
             test_variants,
@@ -537,6 +564,8 @@ if __name__ == "__main__":
             test_json_pages,
             test_the_line_beside_newer_versions,
             test_install_chooses,
+            test_install_names_the_gpu_that_is_not_used,
+            test_arm_machines_get_the_wheels_for_them,
             test_install_without_pip_hints_what_works,
             test_install_refuses,
             test_what_is_missing_is_told,
