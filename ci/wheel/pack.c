@@ -139,16 +139,18 @@ static int pack(char **words, const struct run *run, struct arena *a, struct err
 	    root_open(words[1], a, &root, e) < 0)
 		return -1;
 	only_glibc(&tables->manylinux, a, &policy);
-	struct relocate_request r = {.tree = tree,
+	struct relocate_request r = {.run = run,
+				     .tree = tree,
 				     .root = &root,
 				     .libs_dir = "ptbuild/lib",
 				     .policy = &policy,
 				     .any_library = root.host};
-	if (relocate_tree(&r, run, a, &relocated, e) < 0 ||
+	if (relocate_tree(&r, a, &relocated, e) < 0 ||
 	    wheel_find_dist_info(tree, a, &info, e) < 0)
 		return -1;
 	const char *licences = path_join(a, path_join(a, tree, info), "licenses");
-	struct pack_request p = {.tree = tree,
+	struct pack_request p = {.run = run,
+				 .tree = tree,
 				 .version = PTBUILD_VERSION,
 				 .metadata_rev = 1,
 				 .input_key = words[4],
@@ -163,7 +165,7 @@ static int pack(char **words, const struct run *run, struct arena *a, struct err
 	    manylinux_tag_of_tree(&tables->manylinux, tree, a, &tag, e) < 0)
 		return -1;
 	p.platform = tag;
-	if (pack_wheel(&p, run, a, &packed, e) < 0)
+	if (pack_wheel(&p, a, &packed, e) < 0)
 		return -1;
 	printf("%s\n", packed.path);
 	return 0;
