@@ -509,6 +509,115 @@ int main()
 }
 """
 
+# Blocks as alloc_cpu takes them: where each begins, and what a small one gets.
+ROOM = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <malloc.h>
+static bool is_thp_alloc(size_t n) { return n >= (2 << 20); }
+%s
+int main()
+{
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	char *start[8];
+	const size_t n = 4 << 20;
+	size_t nearest = n;
+	for (char *&p : start)
+		if (posix_memalign(reinterpret_cast<void **>(&p), 64, getenv("PLAIN") ? n : with_room(n)))
+			return 1;
+	for (char *a : start)
+		for (char *b : start)
+			if (a != b && static_cast<size_t>(b - a) %% (1 << 20) < nearest)
+				nearest = static_cast<size_t>(b - a) %% (1 << 20);
+	std::printf("%%zu %%zu", with_room(1000), nearest);
+}
+"""
+
+# Against exp of a double, in units of the last place.
+EXP = r"""
+#include <immintrin.h>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+template <typename T> struct Vectorized {
+	__m512 values;
+	Vectorized(__m512 v) : values(v) {}
+%s
+};
+static float one(float x)
+{
+	return _mm512_cvtss_f32(Vectorized<float>(_mm512_set1_ps(x)).exp().values);
+}
+int main()
+{
+	double worst[2] = {0, 0};
+	float in[16], out[16];
+	for (uint64_t bits = 0; bits < UINT32_MAX - 16 * 1009; bits += 16 * 1009) {
+		for (int i = 0; i < 16; i++) {
+			uint32_t u = static_cast<uint32_t>(bits + i * 1009);
+			memcpy(in + i, &u, 4);
+		}
+		_mm512_storeu_ps(out, Vectorized<float>(_mm512_loadu_ps(in)).exp().values);
+		for (int i = 0; i < 16; i++) {
+			if (!(in[i] > -105 && in[i] < 88.7228f))
+				continue;
+			const double want = std::exp(static_cast<double>(in[i]));
+			const bool small = want < 0x1p-126;
+			int e;
+			std::frexp(want, &e);
+			worst[small] = std::fmax(worst[small], std::fabs(want - static_cast<double>(out[i])) / std::ldexp(1.0, (small ? -125 : e) - 24));
+		}
+	}
+	const float inf = INFINITY;
+	bool right = one(inf) == inf && one(-inf) == 0 && one(NAN) != one(NAN) && one(0) == 1 && one(-0.0f) == 1 && one(1e-45f) == 1;
+	right = right && one(88.73f) == inf && one(1e30f) == inf && one(-104) == 0 && one(-1e30f) == 0 && one(-103.9f) > 0;
+	std::printf("%%s %%.4f %%.4f", right ? "right" : "wrong", worst[0], worst[1]);
+}
+"""
+
+# Against one addition after the other. Sums of these numbers are exact in double precision.
+SUMS = r"""
+#include <immintrin.h>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <type_traits>
+#include <vector>
+%s
+int main()
+{
+	std::mt19937_64 engine(1);
+	long compared = 0;
+	for (int64_t n = 0; n < 70000; n += n < 70 ? 1 : 6997)
+		for (int kind = 0; kind < 4; kind++) {
+			std::vector<float> x(n + 1, 5), got(n + 1, 77);
+			for (int64_t i = 0; i < n; i++)
+				x[i] = static_cast<float>(static_cast<int64_t>(engine() %% (1 << 21)) - (1 << 20)) / 1024;
+			if (kind && n)
+				x[engine() %% n] = kind == 1 ? INFINITY : kind == 2 ? -INFINITY : NAN;
+			std::vector<float> want = x;
+			double sum = 0;
+			for (int64_t i = 0; i < n; i++)
+				want[i] = static_cast<float>(sum += x[i]);
+			want[n] = 77;
+			cumsum_of_eights(got.data(), x.data(), n);
+			cumsum_of_eights(x.data(), x.data(), n);
+			for (int64_t i = 0; i <= n; i++, compared++) {
+				const bool same = want[i] == got[i] || (std::isnan(want[i]) && std::isnan(got[i]));
+				const bool in_place = i == n ? x[i] == 5 : x[i] == got[i] || std::isnan(got[i]);
+				if (same && in_place)
+					continue;
+				std::printf("n %%lld, kind %%d, place %%lld: %%g and %%g", (long long)n, kind, (long long)i, want[i], got[i]);
+				return 1;
+			}
+		}
+	std::printf("%%ld as one by one", compared);
+}
+"""
+
 
 def added(name, begin, end):
     """The lines that a patch adds, from the one that begins so to the one before that which begins so."""
@@ -572,6 +681,30 @@ class Added(unittest.TestCase):
         for flags in self.vectors():
             with self.subTest(flags=flags):
                 self.assertEqual(run(INDEX % code, [*flags, "-O3"]), "4480 as the indexer, 3584 refused\n")
+
+    def test_room_behind_blocks(self):
+        code = ROOM % added("huge-pages.patch", "inline size_t with_room", "#endif")
+        small, nearest = map(int, run(code).split())
+        self.assertEqual(small, 1000)
+        self.assertGreaterEqual(nearest, 16384)
+        self.assertLess(int(run(code, PLAIN="1").split()[1]), 1024)
+
+    def avx512(self):
+        flags = self.vectors()[-1]
+        if "-mavx512f" not in flags:
+            self.skipTest("this processor has no AVX-512")
+        return [*flags, "-O2", "-Wno-maybe-uninitialized", "-Wno-uninitialized"]  # GCC 12, of its own header
+
+    def test_exp(self):
+        flags = self.avx512()
+        said, normal, denormal = run(EXP % added("exp-by-table.patch", "  // 2^(n/16)", "  Vectorized<float> exp2()"), flags).split()
+        self.assertEqual(said, "right")
+        self.assertLess(float(normal), 0.68)
+        self.assertLess(float(denormal), 0.76)
+
+    def test_running_sums(self):
+        flags = self.avx512()
+        self.assertRegex(run(SUMS % added("running-sums.patch", "static inline void cumsum_of_eights", "#endif"), flags), r"^\d+ as one by one$")
 
     @staticmethod
     def vectors():
