@@ -121,6 +121,37 @@ class Prove(Case):
         self.ends(1, "--self-test", has=["five: the fault was NOT FOUND"])
         self.assertEqual(self.read("value"), "5\n")
 
+    def test_page_has_the_commit_at_which_the_fault_was_found(self):
+        self.table({}, {"name": "six", "check": "true"}, {"name": "not-tried"})
+        self.ends(0, "--only", "five", "--self-test")
+        self.ends(1, "--only", "six", "--self-test")
+        # What a self-test found is no result of the claim itself.
+        self.assertIn("not run", self.ends(0, "--list"))
+        self.ends(0, "--write")
+        page = self.read("docs/proof.md")
+        self.assertRegex(page, r"(?m)^\| `five` \|.* \| \*\*not seen\*\*: not run \|  \|  \|  \| this \|$")
+        self.assertRegex(page, r"(?m)^\| `six` \|.*\| \*\*not found\*\* \(this\) \|$")
+        self.assertRegex(page, r"(?m)^\| `not-tried` \|.*\|  \|$")
+        tested = self.git("rev-parse", "HEAD")
+        self.git("commit", "-q", "--allow-empty", "-m", "a: another")
+        self.ends(0, "--write")
+        self.assertRegex(self.read("docs/proof.md"), rf"(?m)^\| `five` \|.*\| {tested[:8]} \|$")
+        # With another fault or another check it is not known.
+        self.table({"value": "5\\n"})
+        self.ends(0, "--write")
+        self.assertRegex(self.read("docs/proof.md"), r"(?m)^\| `five` \|.*\|  \|$")
+
+    def test_self_test_keeps_the_result_of_the_check(self):
+        self.table({})
+        self.ends(0)
+        self.ends(0, "--self-test", "--write")
+        self.assertEqual([bool(r.get("fault")) for r in self.results()], [False, True])
+        self.assertRegex(self.read("docs/proof.md"), r"(?m)^\| `five` \|.* \| passed \| this \|.*\| this \|$")
+
+    def test_kernel_is_compared_by_number(self):
+        self.table({"needs": '"kernel:3.10"'}, {"name": "six", "needs": '"kernel:999.1"'})
+        self.ends(0, has=["five: ok", "six: not run here: it needs kernel:999.1"])
+
     def test_page_has_what_was_seen_and_what_was_not(self):
         self.table({}, {"name": "six", "needs": '"tool:no-such-tool"', "more": 'unseen = "nobody has the tool"'})
         self.ends(0)
