@@ -91,6 +91,9 @@ static void key_of(const struct world_part *p, struct buf *out)
 		const struct world_slower *s = &p->slower[i];
 		buf_printf(out, "%s %u %u\n", s->compilers, s->percent, s->seconds);
 	}
+	/* in the key of the tree with a toolkit, whose piece has them as places */
+	for (unsigned i = 0; i < p->programs_count; i++)
+		buf_printf(out, "%s %s\n", p->programs[i].wheel, p->programs[i].to);
 }
 
 /* Without any one of its lines a shipped table asks for something else, is unpacked
