@@ -53,7 +53,7 @@ struct existing {
 	bool named; /* one of --cache must exist */
 	int (*open)(struct cmd_context *c, struct store **ret, struct err *e);
 	const char *dir;
-	struct store *store; /* NULL: there is none */
+	struct store *store; /* NULL: none */
 };
 
 /* Opens it, without creating one. */

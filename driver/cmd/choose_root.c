@@ -360,13 +360,37 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 	return 0;
 }
 
+/* What making a world takes: the store, which must be writable, and the network. */
+static int request_world(struct cmd_context *c, const struct world *w, struct world_request *ret,
+			 struct err *e)
+{
+	*ret = (struct world_request){.run = c->run,
+				      .world = w,
+				      .no_drift = c->global->no_drift,
+				      .look = c->look,
+				      .jobs = c->global->jobs ? c->global->jobs
+							      : machine_processors()};
+	if (cmd_store(c, &ret->store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
+		return -1;
+	ret->profiles = c->profiles_dir;
+	ret->fetch = *c->fetch;
+	return 0;
+}
+
+/* Its lock is held until the process ends. */
+static int ensure_world(struct cmd_context *c, const struct world_request *q,
+			struct world_result *ret, struct err *e)
+{
+	if (world_ensure(q, c->arena, ret, e) < 0)
+		return -1;
+	if (!ret->hit)
+		log_info(c->run->log, "created world %s in %.0f s", q->world->name, ret->seconds);
+	return 0;
+}
+
 static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 {
-	struct world_request q = {.run = c->run,
-				  .world = c->world,
-				  .no_drift = c->global->no_drift,
-				  .look = c->look,
-				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
+	struct world_request q;
 	struct world_result r = {0};
 	struct cmd_root_state state;
 
@@ -378,21 +402,16 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		return 0;
 	}
 
-	if (cmd_store(c, &q.store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
+	if (request_world(c, c->world, &q, e) < 0)
 		return -1;
-	q.profiles = c->profiles_dir;
-	q.fetch = *c->fetch;
 	if (!state.made && !c->global->offline && cmd_needs_space(c, c->world, e) < 0)
 		return -1;
 	if (!state.made)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));
 	if (!state.made && cmd_emulation(c, c->world->platform, c->world, &q.emulation, e) < 0)
 		return -1;
-	/* Its lock is held until the process ends. */
-	if (world_ensure(&q, c->arena, &r, e) < 0)
+	if (ensure_world(c, &q, &r, e) < 0)
 		return -1;
-	if (!r.hit)
-		log_info(c->run->log, "created world %s in %.0f s", c->world->name, r.seconds);
 	for (size_t i = 0; i < r.drift.count; i++)
 		log_warn(c->run->log, "drift: not the pinned package: %s", r.drift.items[i]);
 	c->drift = r.drift;
@@ -415,12 +434,10 @@ struct cross {
 static int find_cross(struct cmd_context *c, struct cross *x, const char *suite, struct err *e)
 {
 	if (!c->cross) {
-		struct strlist names;
-		if (world_cross_names(c->profiles_dir, c->arena, &names, e) < 0)
+		struct strlist *names = arena_alloc(c->arena, sizeof(*names));
+		if (world_cross_names(c->profiles_dir, c->arena, names, e) < 0)
 			return -1;
-		struct strlist *kept = arena_alloc(c->arena, sizeof(*kept));
-		*kept = names;
-		c->cross = kept;
+		c->cross = names;
 	}
 	const struct cross_query q = {.profiles = c->profiles_dir,
 				      .names = c->cross,
@@ -449,11 +466,7 @@ static int ensure_cross(struct cmd_context *c, const struct cross *x, const char
 			struct err *e)
 {
 	const struct world *cross = x->world;
-	struct world_request q = {.run = c->run,
-				  .world = cross,
-				  .no_drift = c->global->no_drift,
-				  .look = c->look,
-				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
+	struct world_request q;
 	struct world_result r = {0};
 	struct store *store;
 	const char *dir = NULL;
@@ -468,14 +481,8 @@ static int ensure_cross(struct cmd_context *c, const struct cross *x, const char
 			return 0;
 	}
 
-	if (cmd_store(c, &q.store, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0)
+	if (request_world(c, cross, &q, e) < 0 || ensure_world(c, &q, &r, e) < 0)
 		return -1;
-	q.profiles = c->profiles_dir;
-	q.fetch = *c->fetch;
-	if (world_ensure(&q, c->arena, &r, e) < 0)
-		return -1;
-	if (!r.hit)
-		log_info(c->run->log, "created world %s in %.0f s", cross->name, r.seconds);
 	*ret = r.dir;
 	return r.world == cross || !x->layer ? 0 : world_cross_fits(r.world, x->base, e);
 }

@@ -202,7 +202,9 @@ static int check_file(const struct arg_def *d, const char *path, struct err *e)
 	if (!file)
 		return 0;
 	int rc = access(path, R_OK) < 0 ? -1 : stat(path, &st);
-	if (rc == 0 && (S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && strstr(d->metavar, "TREE"))))
+	const mode_t kind = rc == 0 ? st.st_mode & S_IFMT : 0;
+	const bool tree = kind == S_IFDIR && strstr(d->metavar, "TREE");
+	if (kind == S_IFREG || tree)
 		return 0;
 	if (rc == 0)
 		err_set(e, ERR_USAGE, "'%s' is not a regular file", path);

@@ -14,7 +14,7 @@ enum {
 /* One row a line, so that adding one changes no other. */
 /* clang-format off */
 const struct cmd_row cmd_table[] = {
-	/*                    before it runs               where a mode needs it, once its arguments are judged */
+	/*                    before it runs               where a mode needs it */
 	{&command_build,      OPEN_BUILD,                  SELECT},
 	{&command_capture,    OPEN_BUILD,                  SELECT},
 	{&command_slim,       0,                           TABLES | MACHINE | STORE | NETWORK | OUTPUT},

@@ -367,7 +367,7 @@ struct locking {
 	struct cmd_context *c;
 	const char *profiles, *platform;
 	const struct world_part *part;
-	const struct world_lock *before; /* NULL: there is none */
+	const struct world_lock *before; /* NULL: none */
 };
 
 static int read_lock(const struct locking *l, const char *part, const struct world_lock **ret,

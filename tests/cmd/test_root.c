@@ -325,12 +325,16 @@ static void test_plan_time_for_another_platform_is_of_emulation(void **state)
 {
 	const char *profile;
 	const bool x86 = strcmp(other_platform(&profile), "aarch64-linux") == 0;
+	char words[160];
 
 	(void)state;
-	if (!x86)
-		skip();
-	AUTO_JSON json_t *own = json_of("plan --package torchvision --profile cpu-avx2 --release "
-					"2.6.0-debian --json");
+	snprintf(words, sizeof(words),
+		 "plan --package torchvision --profile %s --release 2.6.0-debian --json",
+		 x86 ? "cpu-avx2" : "cpu-armv8_2");
+	AUTO_JSON json_t *own = json_of(words);
+	assert_true(json_is_null(json_object_get(json_object_get(own, "cost"), "emulated")));
+	if (!x86) /* no cross part is for it */
+		return;
 	AUTO_JSON json_t *arm =
 		json_of("plan --package torchvision --profile cpu-armv8_2 --release "
 			"2.6.0-debian --json");
@@ -341,7 +345,6 @@ static void test_plan_time_for_another_platform_is_of_emulation(void **state)
 		json_of("plan --package torchvision --profile cpu-avx2 --release "
 			"2.7.1 --root world:debian12 --json");
 	const json_t *slower = json_object_get(json_object_get(arm, "cost"), "emulated");
-	assert_true(json_is_null(json_object_get(json_object_get(own, "cost"), "emulated")));
 	assert_int_equal(json_integer_value(json_object_get(slower, "percent")), 120);
 	assert_true(time_of(arm) > 1.19 * time_of(own) && time_of(arm) < 1.21 * time_of(own));
 	/* without compilers of this machine */

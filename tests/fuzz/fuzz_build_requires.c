@@ -1,17 +1,9 @@
 /* Any bytes as a requirement of a build: what is handed to pip is one line, no option and no place,
  * and the same when it is read again. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "step/python/pyenv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

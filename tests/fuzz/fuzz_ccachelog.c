@@ -1,21 +1,12 @@
 /* Any bytes as ccache's log of statistics: sums and lists agree. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/ninja/ninja.h"
+#include "fuzz.h"
 
 static const struct ccache_source *source_of(const struct ccache_stats *s, const char *path)
 {
 	return text_find(path, s->sources, s->sources_count, sizeof(*s->sources));
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
 }
 
 static unsigned counter(const struct ccache_stats *s, const char *name)

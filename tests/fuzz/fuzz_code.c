@@ -1,12 +1,10 @@
 /* Any bytes as a library whose machine code is examined: symbols, frame
  * descriptions, initialisers, instructions; and its names for people. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/code/code.h"
 #include "core/elf/elf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* What the tables of profiles/ would say matters little
  * here: two extensions, and nothing else is known. */

@@ -1,19 +1,11 @@
 /* Any bytes as a CMakeCache.txt, as compile_commands.json, as the build.ninja of an extension
  * and as a log: an answer or an error that names the file. The first byte says which. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "fuzz.h"
 #include "step/compile/build.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static struct arena arena;
 static const char *top;

@@ -1,17 +1,9 @@
 /* Any bytes as the C++ files of a source: each begins with a line "=PATH". An answer is one of
  * those files, and adding one that needs no CUDA takes it back. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "step/source/cuda_headers.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void add(struct cuda_headers *h, const char *file)
 {

@@ -2,7 +2,6 @@
  * of it, the tree holds only files, directories and links of two modes, nothing of the
  * host's is touched, and its manifest says what is there. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,15 +10,8 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "fuzz.h"
 #include "step/world/world_tree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* look: a path of the tree; its user argument is the manifest. */
 static int look(const char *rel, const struct stat *st, void *user, struct err *e)

@@ -1,19 +1,11 @@
 /* Any bytes as a header of the driver: the names that are found
  * are names, and a stub of them is a library that has them all. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/elf/elf.h"
 #include "core/elf/elf_map.h"
+#include "fuzz.h"
 #include "step/world/toolkit_tree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

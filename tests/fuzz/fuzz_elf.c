@@ -6,8 +6,7 @@
 
 #include "core/elf/elf.h"
 #include "core/elf/elf_map.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* Over the fuzzer's own bytes, whose end the sanitizer
  * guards; a mapped file ends in zeroes up to its page. */

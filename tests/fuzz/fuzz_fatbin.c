@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "core/fatbin/fatbin.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

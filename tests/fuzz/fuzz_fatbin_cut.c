@@ -6,8 +6,7 @@
 
 #include "base/os.h"
 #include "core/fatbin/fatbin.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void cut(const uint8_t *copy, size_t size, struct arena *a)
 {

@@ -3,22 +3,14 @@
  * a build would; "r", "w", "a", "t", "x", "m", "i", "v" PATH are the module's read, write,
  * append, truncate, remove, mkdirs, list and resolve. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 #define SECRET "of the host"
 enum { MAX_LINES = 24 };
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static struct arena arena;
 static const char *top, *inside;

@@ -1,6 +1,5 @@
 /* Any bytes as what a machine says of itself; the first says which
  * text it is. Whatever comes of it, a decision is made that holds. */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +9,13 @@
 #include "base/sys/json.h"
 #include "core/machine/detect.h"
 #include "core/machine/hardware.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static struct {
 	struct arena a;
 	const struct tables *t;
 	const struct hardware_facts *f;
 } shipped;
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void load(void)
 {

@@ -1,17 +1,8 @@
 /* Any bytes as a lock: refused with a place, or written back byte for byte. */
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/world/world.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

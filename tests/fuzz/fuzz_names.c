@@ -1,18 +1,9 @@
 /* Any bytes as the name of a variant and of a profile: what is
  * understood has one spelling, and that spelling means the same. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/variant/variant.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 static const struct tables *shipped(void)
 {

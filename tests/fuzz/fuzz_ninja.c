@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "core/ninja/ninja.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 static void check_log(const struct ninja_log *log, struct arena *a)
 {

@@ -1,19 +1,11 @@
 /* Any bytes as a build.ninja, as they are and with the end of the last line that ninja wants:
  * what comes out is stable, and has the statements that were there; and as a build's log. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/ninja/ninja.h"
 #include "core/ninja/ninja_parts.h"
+#include "fuzz.h"
 #include "step/compile/build_parts.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static struct ninja_weight judge(const char *output, void *user)
 {

@@ -1,17 +1,8 @@
 /* Any bytes as a pyproject.toml: read to the end, or refused with file and line. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/wheel/wheel.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

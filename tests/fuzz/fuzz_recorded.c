@@ -1,19 +1,11 @@
 /* Any bytes as a recorded.yaml: read, and then written as a file with the same rows, or refused
  * with file and line. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/tables/tables.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 static struct arena arena;
 static char *top;

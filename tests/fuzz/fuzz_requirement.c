@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "core/wheel/requirement.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 static void evaluate(const struct requirement *r, struct arena *a)
 {

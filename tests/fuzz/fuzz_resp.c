@@ -1,18 +1,10 @@
 /* Any bytes as what ccache says to its remote storage: a command that was read lies inside
  * the bytes and is read the same from a copy of itself alone; a beginning of it wants more. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "step/ccache/ccache_relay.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,6 @@
 /* Any bytes as a series file and as a patch: names that come out are safe, and
  * a patch whose scan went through changes no file that the scan did not name. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,17 +9,10 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/plan/plan.h"
+#include "fuzz.h"
 #include "step/source/source.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #define ORIGINAL "one\ntwo\nthree\n"
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* look: a file of the patched tree; one that is not as it was must be among the names. */
 static int look(const char *rel, const struct stat *st, void *user, struct err *e)

@@ -1,10 +1,8 @@
 /* Any bytes as the record of a slimmed distribution: what is taken is written and read alike. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/wheel/slim_marker.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,5 @@
 /* Any bytes as one of the files below profiles/: the first says which. What loads can be planned
  * with; what does not is refused with the name of a file: another table may miss what is gone. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,8 +9,7 @@
 #include "base/term.h"
 #include "core/plan/plan.h"
 #include "core/variant/variant.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static const char *const files[] = {"isa.yaml",
 				    "gpu.yaml",
@@ -37,12 +34,6 @@ static void drop_copies(void)
 	if (fs_remove(TRUSTED, copies.top, &e) < 0)
 		abort();
 	arena_release(&copies.a);
-}
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
 }
 
 /* The others are read again for each input and change nothing. */

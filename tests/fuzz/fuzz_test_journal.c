@@ -1,18 +1,9 @@
 /* Any bytes as the journal of a part's tests: what is read has an outcome and at least one try. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/sys/json.h"
+#include "fuzz.h"
 #include "step/test/test.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

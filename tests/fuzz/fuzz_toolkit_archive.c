@@ -1,7 +1,6 @@
 /* Any bytes as an archive of a toolkit's component: whatever becomes of it,
  * nothing is made outside of the tree, and links lead to names beside them. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,9 +8,8 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "fuzz.h"
 #include "step/world/toolkit_tree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* look: a file of the tree; its user argument is the tree's path. */
 static int look(const char *rel, const struct stat *st, void *user, struct err *e)

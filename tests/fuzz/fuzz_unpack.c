@@ -9,9 +9,8 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "fuzz.h"
 #include "step/source/source.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* mend_sums: makes the checksums of tar headers right
  * again, so that changes in them get past the first look. */

@@ -1,22 +1,12 @@
 /* Any bytes as a YAML file: a tree whose lines are those of the file and whose values are as few
  * as promised, or an error that names the file. Twice the same bytes are twice the same tree. */
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/yaml/yaml_tree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "fuzz.h"
 
 /* The values below a node, which must be no more than are left. */
 static size_t count(const struct yaml_tree *t, unsigned lines, unsigned depth, size_t left)

@@ -7,16 +7,9 @@
 
 #include "base/path.h"
 #include "core/zip/zip.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { CONTENTS_MAX = 1 << 22 };
-
-static void fail_unless(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void check_entry(const struct zip_reader *z, const struct zip_entry *en, size_t archive,
 			struct arena *a)

@@ -4,16 +4,15 @@
  * --keep each input is written there first, so that the one that crashed is at hand.
  * FUZZ_SECONDS in the environment counts more than --seconds. */
 #include <dirent.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#define INPUT_ROOM (1U << 20)
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define INPUT_ROOM (1U << 20)
 
 struct input {
 	uint8_t *data;

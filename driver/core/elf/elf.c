@@ -142,7 +142,7 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 /* The table of the versions that symbols want, and the names of these. */
 struct symbol_versions {
 	const struct elf_map *m;
-	uint64_t table; /* file offset; 0: there is none */
+	uint64_t table; /* file offset; 0: none */
 	struct elf_need *needs;
 	size_t needs_count;
 	const struct elf_info *info;

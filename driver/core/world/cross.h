@@ -15,7 +15,7 @@ struct cross_query {
 };
 
 /* world_cross_find: the cross part with which `host` runs programs of `target`, as a world of its
- * own: of this suite, or of any, the last by name. *ret NULL: there is none. */
+ * own: of this suite, or of any, the last by name. *ret is NULL without one. */
 int world_cross_find(const struct cross_query *q, struct arena *a, const struct world **ret,
 		     struct err *e) MUST_CHECK;
 /* world_cross_take: makes a toolkit's piece what the cross part takes of it: the wheels of its

@@ -316,14 +316,24 @@ static int unknown(const char *profiles, const char *name, struct arena *a, stru
 		    : err_hint(e, "there are: %s", strlist_join(&names, a, " "));
 }
 
+static const char *part_file(const char *profiles, const char *name, struct arena *a)
+{
+	return arena_printf(a, "%s/worlds/%s.yaml", profiles, name);
+}
+
+bool world_part_exists(const char *profiles, const char *name, struct arena *a)
+{
+	return is_word(name, "_") && fs_exists(TRUSTED, part_file(profiles, name, a));
+}
+
 int world_part_load(const char *profiles, const char *name, struct arena *a,
 		    const struct world_part **ret, struct err *e)
 {
-	const char *file = arena_printf(a, "%s/worlds/%s.yaml", profiles, name);
+	const char *file = part_file(profiles, name, a);
 	const struct yaml_tree *lines;
 	struct world_part *part = arena_alloc(a, sizeof(*part));
 
-	if (!is_word(name, "_") || !fs_exists(TRUSTED, file))
+	if (!world_part_exists(profiles, name, a))
 		return unknown(profiles, name, a, e);
 	if (yaml_load(file, &part_schema, a, part, &lines, e) < 0 ||
 	    check(&(struct checking){file, name, lines, part, e}) < 0)

@@ -316,11 +316,7 @@ struct wanted_part {
 static int find_part(const struct world_question *q, const struct wanted_part *p,
 		     const struct world_part **ret, struct err *e)
 {
-	struct strlist names = {0};
-
-	if (world_part_names(q->tables->dir, q->arena, &names, e) < 0)
-		return -1;
-	if (strlist_contains(&names, p->part))
+	if (world_part_exists(q->tables->dir, p->part, q->arena))
 		return world_part_load(q->tables->dir, p->part, q->arena, ret, e);
 	err_set(e, ERR_POLICY, "no world of release %s has %s %s", q->release->name, p->what,
 		p->which);

@@ -78,6 +78,8 @@ struct world_part {
  * together; for an unknown part with the nearest name. */
 int world_part_load(const char *profiles, const char *name, struct arena *a,
 		    const struct world_part **ret, struct err *e) MUST_CHECK;
+/* world_part_exists: whether a part has a table, which may be wrong. */
+bool world_part_exists(const char *profiles, const char *name, struct arena *a);
 /* world_part_names: the parts that have a table, sorted. */
 int world_part_names(const char *profiles, struct arena *a, struct strlist *ret,
 		     struct err *e) MUST_CHECK;

@@ -145,7 +145,7 @@ struct ccache_client {
 /* ccache_server_parse: ERR_USAGE, without the password. */
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
 void ccache_server_release(struct ccache_server *s);
-/* ccache_client_get: adds the value to `out`: 1; 0: there is none. `out` NULL asks only whether it
+/* ccache_client_get: adds the value to `out`: 1; 0: no such key. `out` NULL asks only whether it
  * is there. -1: the server failed. */
 int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out,
 		      struct err *e) MUST_CHECK;

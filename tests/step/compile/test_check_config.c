@@ -37,6 +37,17 @@ static int cache_is(const char *cache, const char *log, const struct plan *p,
 				  e);
 }
 
+/* How a build in "build" is judged: by CMake's files, or by those of an extension. */
+static int tree_is(const struct plan *p, bool cmake, struct config_report *r, struct err *e)
+{
+	return check_config_tree(&(struct config_check){.plan = p,
+							.top = test_path("."),
+							.build = "build",
+							.cmake = cmake,
+							.report = r},
+				 e);
+}
+
 /* A log that cannot be read is no log without a summary. */
 static void test_a_log_that_cannot_be_read(void **state)
 {
@@ -408,13 +419,7 @@ static void test_tree_takes_the_outermost_files(void **state)
 	test_write(test_path("build/compile_commands.json"),
 		   "[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -c a.c\"}]");
 	test_write(test_path("build/third/party/CMakeCache.txt"), "USE_X:BOOL=OFF\n");
-	assert_ok(check_config_tree(&(struct config_check){.plan = &p,
-							   .top = test_path("."),
-							   .build = "build",
-							   .cmake = true,
-							   .report = &r},
-				    &e),
-		  &e);
+	assert_ok(tree_is(&p, true, &r, &e), &e);
 	assert_int_equal(r.entries, 1);
 	assert_int_equal(r.host_units, 1);
 }
@@ -442,21 +447,10 @@ static void test_a_check_that_was_killed_is_no_answer(void **state)
 			   "[{\"file\":\"a.c\",\"command\":\"cc -c a.c\"}]");
 		const char *log = test_path("build/CMakeFiles/%s", logs[i][0]);
 		test_write(log, "Test HAS_X failed:\nx.cxx:1:1: error: 'Killed' is no type\n");
-		assert_ok(check_config_tree(&(struct config_check){.plan = &p,
-								   .top = test_path("."),
-								   .build = "build",
-								   .cmake = true,
-								   .report = &r},
-					    &e),
-			  &e);
+		assert_ok(tree_is(&p, true, &r, &e), &e);
 		test_write(test_path("build/CMakeFiles/%s", logs[i][0]), logs[i][1]);
-		assert_err(check_config_tree(&(struct config_check){.plan = &p,
-								    .top = test_path("."),
-								    .build = "build",
-								    .cmake = true,
-								    .report = &r},
-					     &e),
-			   &e, ERR_BUILD, "a program was killed while CMake tried");
+		assert_err(tree_is(&p, true, &r, &e), &e, ERR_BUILD,
+			   "a program was killed while CMake tried");
 		assert_contains(e.hint, logs[i][0]);
 	}
 }
@@ -480,12 +474,7 @@ static void test_tree_without_proof_is_refused(void **state)
 	assert_contains(e.hint, "the.log");
 	test_dir();
 	test_write(test_path("build/x"), "");
-	assert_err(check_config_tree(&(struct config_check){.plan = &p,
-							    .top = test_path("."),
-							    .build = "build",
-							    .report = &r},
-				     &e),
-		   &e, ERR_POLICY, "neither");
+	assert_err(tree_is(&p, false, &r, &e), &e, ERR_POLICY, "neither");
 }
 
 static void test_extension_ninja_files_are_read(void **state)
@@ -499,22 +488,12 @@ static void test_extension_ninja_files_are_read(void **state)
 	test_write(test_path("build/temp/build.ninja"),
 		   "cflags = -O2 -mavx2\npost_cflags = -DX\ncuda_cflags = -O2\n"
 		   "build /o/a.o: compile /s/a.cpp\nbuild /o/k.o: cuda_compile /s/k.cu\n");
-	assert_ok(check_config_tree(&(struct config_check){.plan = &p,
-							   .top = test_path("."),
-							   .build = "build",
-							   .report = &r},
-				    &e),
-		  &e);
+	assert_ok(tree_is(&p, false, &r, &e), &e);
 	assert_int_equal(r.host_units, 1);
 	assert_int_equal(r.device_units, 1);
 	test_write(test_path("build/temp/build.ninja"),
 		   "cflags = -O2\nbuild /o/a.o: compile /s/a.cpp\n");
-	assert_err(check_config_tree(&(struct config_check){.plan = &p,
-							    .top = test_path("."),
-							    .build = "build",
-							    .report = &r},
-				     &e),
-		   &e, ERR_POLICY, "/s/a.cpp");
+	assert_err(tree_is(&p, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
 }
 
 /* torchvision has three extensions: the build.ninja that is left is the last one's. */
