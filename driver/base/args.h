@@ -23,8 +23,8 @@ struct arg_def {
 	size_t offset;       /* of the field in the target struct */
 	const char *metavar; /* NULL for flags */
 	const char *help;    /* one line, lower case, no full stop */
-	/* the allowed values with blanks between, two at least; or for completion alone a kind
-	 * such as "<file>"; NULL: any */
+	/* the allowed values with blanks between, two at least; or a kind such as "<file>", for
+	 * completion and for the check of files before a command runs; NULL: any */
 	const char *values;
 };
 

@@ -269,7 +269,7 @@ static const struct arg_def bench_options[] = {
 	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
 	 "the wheel to compare with, or official for that of the same version from the Python "
 	 "index",
-	 "<file>"},
+	 "<wheel>"},
 	{"pairs", 0, OPTION(ARG_COUNT, pairs), "N",
 	 "runs of each wheel, in turns, at most; fewer where they show enough (default: 20)", NULL},
 	{"threads", 0, OPTION(ARG_LIST, threads), "LIST",
@@ -285,7 +285,7 @@ static const struct arg_def bench_options[] = {
 	{"machine-class", 0, OPTION(ARG_STRING, machine_class), "NAME",
 	 "what kind of machine this is, for the JSON and tables of several", NULL},
 	{"with", 0, OPTION(ARG_LIST, with), "WHEELS",
-	 "wheels installed alongside both, for what they require", "<file>"},
+	 "wheels installed alongside both, for what they require", "<wheel>"},
 	{"page", 0, OPTION(ARG_STRING, page), "FILE", "write the results as a page for a browser",
 	 NULL},
 	{0},
@@ -296,7 +296,7 @@ const struct command command_bench = {
 	.summary = "compare the speed of a torch wheel with that of another",
 	.usage = "WHEEL --against WHEEL|official [OPTION...]",
 	.tables = {bench_options},
-	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
+	.arguments = {{"WHEEL", "the torch wheel to measure", "<wheel>"}},
 	.options_size = sizeof(struct bench_options),
 	.run = run_bench,
 };

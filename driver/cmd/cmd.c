@@ -183,28 +183,62 @@ json_t *cmd_error_json(const struct err *e)
 			 "hint", json_or_null(e->hint));
 }
 
-/* Files on the command line must exist before anything is done. "root" is the root's own torch,
- * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
- * reports so itself. A TREE is a file or a directory; what reads URLs and PLACE=SHA256 judges
- * them. An argument is an option without a name. */
+/* What is no file and may yet be in a file's place. */
+static const struct file_kind {
+	const char *values;
+	bool folder; /* a directory */
+	bool word;   /* root, the root's own torch, or official, a wheel of the index */
+	bool pin;    /* NAME==VERSION */
+	bool place;  /* a URL, or PLACE=SHA256 */
+} file_kinds[] = {
+	{"<file>", false, false, false, false},
+	{"<wheel>", false, true, true, false},
+	{"<wheel or variant>", false, true, true, false},
+	{"<wheel or tree>", true, true, true, false},
+	{"<tree>", true, false, false, false},
+	{"<extension>", true, false, true, false},
+	{"<source>", true, false, false, true},
+};
+
+static const struct file_kind *file_kind(const char *values)
+{
+	for (size_t i = 0; i < ARRAY_LEN(file_kinds); i++)
+		if (strcmp(file_kinds[i].values, values) == 0)
+			return &file_kinds[i];
+	return NULL;
+}
+
+bool cmd_names_files(const char *values)
+{
+	return file_kind(values);
+}
+
+static const char *const file_words[] = {"official", "root"};
+
+/* Whether the kind lets `path` be something else than a file. What it is, the command judges. */
+static bool is_no_file(const struct file_kind *kind, const char *path)
+{
+	if (kind->place && (strchr(path, '=') || strstr(path, "://")))
+		return true;
+	if (kind->pin && strstr(path, "=="))
+		return true;
+	for (size_t i = 0; kind->word && i < ARRAY_LEN(file_words); i++)
+		if (strcmp(path, file_words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Files on the command line must exist before anything is done. An argument is an option without
+ * a name. Where a name is expected, a path of a YAML file will do. */
 static int check_file(const struct arg_def *d, const char *path, struct err *e)
 {
-	const char *option = d->name, *values = d->values;
+	const struct file_kind *kind = file_kind(d->values);
 	struct stat st;
-	const bool source = option && strcmp(option, "source") == 0;
-	const bool pair = source && (strchr(path, '=') || strstr(path, "://"));
-	bool word = pair || strcmp(path, "root") == 0 || strcmp(path, "official") == 0 ||
-		    strstr(path, "==");
-	bool file = strcmp(values, "<file>") == 0
-			    ? !word
-			    : *values == '<' && path_has_suffix(path, ".yaml");
 
-	if (!file)
+	if (kind ? is_no_file(kind, path) : *d->values != '<' || !path_has_suffix(path, ".yaml"))
 		return 0;
 	int rc = access(path, R_OK) < 0 ? -1 : stat(path, &st);
-	const mode_t kind = rc == 0 ? st.st_mode & S_IFMT : 0;
-	const bool tree = kind == S_IFDIR && strstr(d->metavar, "TREE");
-	if (kind == S_IFREG || tree)
+	if (rc == 0 && (S_ISREG(st.st_mode) || (kind && kind->folder && S_ISDIR(st.st_mode))))
 		return 0;
 	if (rc == 0)
 		err_set(e, ERR_USAGE, "'%s' is not a regular file", path);
@@ -212,12 +246,10 @@ static int check_file(const struct arg_def *d, const char *path, struct err *e)
 		err_set(e, ERR_USAGE, "'%s' does not exist", path);
 	else
 		err_errno(e, ERR_USAGE, "cannot read '%s'", path);
-	static const char *const words[] = {"official", "root"};
-	const char *near = suggest_nearest(path, words, ARRAY_LEN(words));
-	bool knows_words = option && (strcmp(option, "torch") == 0 || strcmp(option, "with") == 0);
-	if (rc < 0 && near && knows_words)
+	const char *near = suggest_nearest(path, file_words, ARRAY_LEN(file_words));
+	if (rc < 0 && near && d->name && kind && kind->word)
 		err_hint(e, "did you mean '%s'?", near);
-	return option ? err_wrap(e, "--%s", option) : -1;
+	return d->name ? err_wrap(e, "--%s", d->name) : -1;
 }
 
 static bool has_option(const struct command *cmd, const char *name)
@@ -244,22 +276,27 @@ static int hint_word(const struct command *cmd, const char *word, struct err *e)
 	return -1;
 }
 
-/* Arguments that are files: all of most commands, and what has the name of a wheel. */
+/* The kind of file that an argument must be; NULL: it is not a file, but a variant. */
+static const char *argument_kind(const char *values, const char *word)
+{
+	const bool variant =
+		strcmp(values, "<variant>") == 0 || strcmp(values, "<wheel or variant>") == 0;
+
+	if (variant)
+		return path_has_suffix(word, ".whl") ? "<file>" : NULL;
+	return cmd_names_files(values) || strcmp(values, "<matrix>") == 0 ? values : NULL;
+}
+
 static int check_arguments(const struct command *cmd, const struct strlist *args, struct err *e)
 {
 	const struct cmd_positional *p = cmd->arguments;
-	const char *values = p->values ? p->values : "";
-	const bool files = strcmp(values, "<file>") == 0 || strcmp(values, "<matrix>") == 0;
-	const bool variants = files && strstr(p->name, "VARIANT");
-	const bool wheels = files || (cmd->usage && strstr(cmd->usage, "WHEEL"));
 
 	for (size_t i = 0; i < args->count; i++) {
-		const bool wheel = wheels && path_has_suffix(args->items[i], ".whl");
-		if (!wheel && (!files || variants))
-			continue;
-		const struct arg_def d = {.metavar = p->name, .values = wheel ? "<file>" : values};
-		if (check_file(&d, args->items[i], e) < 0)
-			return hint_word(cmd, args->items[i], e);
+		const char *word = args->items[i];
+		const struct arg_def d = {.values =
+						  argument_kind(p->values ? p->values : "", word)};
+		if (d.values && check_file(&d, word, e) < 0)
+			return hint_word(cmd, word, e);
 	}
 
 	return 0;

@@ -205,6 +205,9 @@ json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. cmd_row_of: its row in the table. */
 const struct cmd_row *cmd_row_of(const struct command *cmd) __attribute__((returns_nonnull));
 const struct command *cmd_find(const char *name);
+/* cmd_names_files: whether the values of a kind (arg_def.values) are files, for completion. */
+bool cmd_names_files(const char *values);
+
 /* cmd_option: the option of a table that a word such as "--jobs" or "-j" names; NULL. */
 const struct arg_def *cmd_option(const struct arg_def *table, const char *word);
 /* cmd_first_word: returns the index of the first argument that is neither an option nor an option's

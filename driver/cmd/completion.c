@@ -199,8 +199,10 @@ static void offer_values(const struct offers *o, const char *values)
 {
 	struct strlist names = {0};
 
-	if (strcmp(values, "<file>") == 0 || strcmp(values, "<dir>") == 0)
-		buf_printf(o->out, "%s\n", values);
+	if (cmd_names_files(values))
+		buf_printf(o->out, "<file>\n");
+	else if (strcmp(values, "<dir>") == 0)
+		buf_printf(o->out, "<dir>\n");
 	else if (strcmp(values, "<command>") == 0)
 		for (size_t i = 0; cmd_table[i].command; i++)
 			offer(o, cmd_table[i].command->name, cmd_table[i].command->summary);

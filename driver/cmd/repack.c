@@ -122,7 +122,7 @@ const struct command command_repack = {
 	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options},
 	.arguments = {{"WHEEL|VARIANT...",
 		       "wheels packed by ptbuild, or variants whose wheels are in the store",
-		       "<file>"}},
+		       "<wheel or variant>"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = repack_main,
 };

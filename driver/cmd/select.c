@@ -22,7 +22,7 @@ const struct arg_def cmd_select_options[] = {
 	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or "
 	 "NAME==VERSION; may be "
 	 "repeated",
-	 "<file>"},
+	 "<extension>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y",
@@ -40,7 +40,7 @@ const struct arg_def cmd_units_options[] = {
 	 "compile commands of a configured tree, named after its profile, to count what a matrix "
 	 "compiles; may be "
 	 "repeated",
-	 "<file>"},
+	 "<tree>"},
 	{0},
 };
 
@@ -58,7 +58,7 @@ const struct arg_def cmd_plan_options[] = {
 	{"source", 0, SELECT(ARG_EACH, sources), "TREE",
 	 "your own folder, archive or URL=SHA256 instead of the release's source, or the "
 	 "FILE=SHA256 of a source whose digest the release lacks; may be repeated",
-	 "<file>"},
+	 "<source>"},
 	{"requirements", 0, SELECT(ARG_STRING, requirements), "LOCK",
 	 "locked list of what the build of --extension needs from Python: the requirements.txt of "
 	 "an earlier build",
@@ -69,7 +69,7 @@ const struct arg_def cmd_plan_options[] = {
 	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
 	 "torch to build the other packages against: a wheel, root, or official[==VERSION]",
-	 "<file>"},
+	 "<wheel>"},
 	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
 	 "platform tag: manylinux, the oldest that fits (default), or linux, which guarantees "
 	 "nothing",

@@ -734,7 +734,7 @@ const struct command command_slim = {
 	.usage = "[WHEEL... | --release VERSION | --env DIR] --gpu TARGETS [OPTION...]",
 	.tables = {slim_options},
 	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other",
-		       "<file>"}},
+		       "<wheel>"}},
 	.options_size = sizeof(struct slim_options),
 	.run = slim_main,
 };

@@ -273,7 +273,7 @@ static const struct arg_def test_options[] = {
 	{"shard", 0, OPTION(ARG_STRING, shard), "I/N", "only the I-th of N parts", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
 	 "run the same with another wheel, or root for the root's own, and print only what differs",
-	 "<file>"},
+	 "<wheel>"},
 	{"junit", 0, OPTION(ARG_STRING, junit), "FILE", "write the results as JUnit's XML", NULL},
 	{"again", 0, OPTION(ARG_FLAG, again), NULL,
 	 "begin again: forget the results of an earlier run", NULL},
@@ -288,7 +288,7 @@ const struct command command_test = {
 	.arguments =
 		{{"WHEEL|VARIANT",
 		  "a wheel, a variant whose wheel is in the store, or root for what is in the root",
-		  "<file>"}},
+		  "<wheel or variant>"}},
 	.options_size = sizeof(struct test_options),
 	.run = run_test,
 };

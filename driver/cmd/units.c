@@ -131,6 +131,6 @@ const struct command command_units = {
 	.summary = "show what the units of configured trees depend on",
 	.usage = "TREE TREE...",
 	.arguments = {{"TREE...", "compile commands of a configured tree, named after its profile",
-		       "<file>"}},
+		       "<tree>"}},
 	.run = run_units,
 };

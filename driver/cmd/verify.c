@@ -358,7 +358,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 static const struct arg_def verify_options[] = {
 	{"with", 0, OPTION(ARG_LIST, with), "WHEELS|TREES",
 	 "wheels installed alongside, whose libraries it may use, or root for the torch of --root",
-	 "<file>"},
+	 "<wheel or tree>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES",
 	 "libraries that its dependencies provide, for example libcudart.so.12", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
@@ -385,7 +385,7 @@ const struct command command_verify = {
 	.summary = "check any wheel without running it",
 	.usage = "WHEEL... [options]",
 	.tables = {verify_options},
-	.arguments = {{"WHEEL...", "the wheels to check", "<file>"}},
+	.arguments = {{"WHEEL...", "the wheels to check", "<wheel>"}},
 	.options_size = sizeof(struct verify_options),
 	.run = run_verify,
 };
