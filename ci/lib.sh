@@ -81,7 +81,7 @@ own_mirror() {
 	[ -z "${PTBUILD_ARCHIVE_DEBIAN-}" ] || { printf '%s\n' "${PTBUILD_ARCHIVE_DEBIAN%% *}" && return; }
 	command -v apt-get >/dev/null || return 0
 	# shellcheck disable=SC2016 # the dollars are for apt-get
-	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|main|//p' | head -n 1
+	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|main|//p' | sed -n 1p
 }
 
 # pinned_sources: "DIGEST PLACE" of each source that comes with ptbuild.

@@ -155,6 +155,13 @@ class Checks(unittest.TestCase):
         self.write("docs/words.md", "see /wo" + "rk/main\n")
         self.found("docs/words.md:1", "check-text")
 
+    def test_a_pipe_that_breaks(self):
+        self.write("ci/broken", "bwrap --help | gr" + "ep -q userns\n")
+        self.found("ci/broken:1", "check-text")
+        self.setUp()
+        self.write("ci/broken", "printf '1 2' | he" + "ad -n 1\n")
+        self.found("ci/broken:1", "check-text")
+
     def test_links(self):
         self.write("docs/lonely.md", "# A page that nobody names\n")
         self.found("lonely.md", "check-links")
