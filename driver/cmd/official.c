@@ -169,7 +169,8 @@ static int hint_build(const struct tables *t, const struct cmd_official *q, stru
 	}
 
 	if (!lines.count)
-		return err_hint(e, "use other GPU targets: 'ptbuild list --gpus' lists them");
+		return err_hint(e, "ptbuild plans no build for them either; 'ptbuild list --gpus' "
+				   "lists the GPU targets");
 	return err_hint(e, "%s show%s a build", strlist_join(&lines, a, " and "),
 			lines.count == 1 ? "s" : "");
 }

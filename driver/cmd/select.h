@@ -123,8 +123,8 @@ struct cmd_root_group {
  * Creates nothing. */
 int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret,
 		    size_t *ret_count, struct err *e) MUST_CHECK;
-/* cmd_root_each: for plans, the group of each variant; its world may be that of another platform
- * than this machine's. */
+/* cmd_root_each: for plans. *ret has a group for each of `s`, in its order, in the context's arena;
+ * its world may be that of another platform than this machine's. */
 int cmd_root_each(struct cmd_context *c, const struct selections *s,
 		  struct cmd_root_group *const **ret, struct err *e) MUST_CHECK;
 /* cmd_root_enter: cmd_root, and all that is asked of it, is that of this group from here on; it is

@@ -87,7 +87,8 @@ int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct
  * directories of a path (NULL: none) below `top`, the last one first, until one is not empty. */
 const char *fs_standing(const char *dir, struct arena *a);
 void fs_drop_empty(const char *dir, const char *top);
-/* fs_mkdirs: the directory and its parents (0755 less umask), unless they exist. */
+/* fs_mkdirs: the directory and its parents (0755 less umask), unless they exist.
+ * `top` itself must exist. */
 int fs_mkdirs(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_remove: a file or tree of any depth, links not followed, read-only directories too; a missing
  * one is fine. `top` itself, "/", "", and paths that end in "." or ".." are refused. */

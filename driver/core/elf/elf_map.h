@@ -44,8 +44,9 @@ int elf_map_all(struct elf_map *m, struct arena *a, struct elf_info *ret, struct
 /* elf_map_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* elf_map_find: returns the file offset of an address, and how many bytes of its segment follow in
- * the file; false if it is not in the file. elf_map_need: finds a table of `size` bytes;
+/* elf_map_find: returns the file offset of an address, and how many bytes the loader maps from
+ * there on: to the end of its segment, the rest of the last page, or the segment that follows at
+ * once. False if nothing of the file is mapped there. elf_map_need: finds a table of `size` bytes;
  * ERR_INTEGRITY names `what`. */
 bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset,
 		  uint64_t *ret_room);

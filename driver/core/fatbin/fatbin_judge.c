@@ -1,3 +1,5 @@
+/* Whether libraries can run on GPUs. */
+
 #include "core/fatbin/fatbin_look.h"
 #include "core/fatbin/fatbin_parts.h"
 #include "core/tables/gpu_runs.h"

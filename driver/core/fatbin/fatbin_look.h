@@ -51,6 +51,6 @@ bool fatbin_is_torch(const char *dist);
  * torch's main library where that lacks it; the hint lists what there is. Libraries without GPU
  * code are judged as able. */
 int fatbin_judge(const struct fatbin_judging *j, struct arena *a, struct err *e) MUST_CHECK;
-/* fatbin_bare: the libraries that have GPU code and none that runs on one of the GPUs, with the
- * number of their fat binaries; "" if there are none. */
+/* fatbin_bare: each library with GPU code and each GPU that none of it runs on, as
+ * "NAME (sm90: 0 of 3 fat binaries), ..."; "" if there is none. */
 char *fatbin_bare(const struct fatbin_judging *j, struct arena *a);

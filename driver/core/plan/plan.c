@@ -270,7 +270,7 @@ int series_read(const char *series, const struct strlist *skip, struct arena *a,
 		if (!strlist_contains(&all, skip->items[i])) {
 			err_set(e, ERR_CONFIG, "'%s' has no patch '%s' to skip", series,
 				skip->items[i]);
-			return err_hint(e, "take the name off the list of skipped patches");
+			return err_hint(e, "take it out of 'skip_patches' in the release's file");
 		}
 	}
 

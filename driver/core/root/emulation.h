@@ -10,7 +10,9 @@ struct emulation {
 	/* a directory whose files are seen over the root's: the compilers' inner programs, built
 	 * for this machine; NULL: all programs are emulated */
 	const char *layer;
-	const char *cpu;  /* the processor, as QEMU_CPU has it, where no profile names one */
+	/* the processor, as QEMU_CPU has it, where no profile names one: sandbox_emulate_as sets
+	 * `qemu` of profiles/isa.yaml */
+	const char *cpu;
 	const char *name; /* for people: "qemu 10.0.13" */
 	/* what it takes more than native programs: compiling in percent, and seconds for each
 	 * package; 0: not known */

@@ -1,3 +1,5 @@
+/* Reads RECORD, and formats one row of it. step/pack/pack.c writes a wheel's RECORD. */
+
 #include <inttypes.h>
 
 #include "base/sys/digest.h"

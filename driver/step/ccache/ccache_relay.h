@@ -142,7 +142,8 @@ struct ccache_client {
 	CURL *curl;                 /* HTTP; NULL until used */
 };
 
-/* ccache_server_parse: ERR_USAGE, without the password. */
+/* ccache_server_parse: reads what --ccache-remote accepts. *ret has copies, which
+ * ccache_server_release frees. ERR_USAGE for another address; the message hides the password. */
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
 void ccache_server_release(struct ccache_server *s);
 /* ccache_client_get: adds the value to `out`: 1; 0: no such key. `out` NULL asks only whether it

@@ -94,7 +94,7 @@ void watch_free(struct watch **w);
  * sees it from `dir`: relative to the tree's build directory, or else its full path. */
 char *watch_unit_name(const char *build_dir, const char *dir, const char *output, struct arena *a);
 /* watch_output: what a compiler's or linker's command line (arguments ended by NULs) makes ("-o
- * X"); NULL for other commands. */
+ * X"); it points into the command. NULL for other commands. */
 const char *watch_output(const char *command, size_t len);
 
 /* The compile and link commands of a build, from the logs of ninja and ccache and from the watch.
