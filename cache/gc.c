@@ -167,12 +167,9 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 static bool wanted_gone(const struct store_object *o, const struct gc_options *q, int64_t now,
 			uint64_t left)
 {
-	int64_t age = now - o->used;
-
-	if (age < q->grace_seconds)
-		return false;
-	if ((q->keep_seconds >= 0 && age > q->keep_seconds) ||
-	    (q->unwanted && q->unwanted(q->user, o)))
+	if (q->keep_seconds >= 0 && now - o->used > q->keep_seconds)
+		return true;
+	if (q->unwanted && q->unwanted(q->user, o))
 		return true;
 	return q->max_bytes >= 0 && left > (uint64_t)q->max_bytes;
 }
@@ -231,7 +228,9 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 		const struct store_object *o = &all.items[i];
 		if (run_check(run, e) < 0)
 			return -1;
-		bool gone = wanted_gone(o, q, now, r.kept_bytes);
+		const bool wanted = wanted_gone(o, q, now, r.kept_bytes);
+		const bool gone = wanted && now - o->used >= q->grace_seconds;
+		r.young += wanted && !gone;
 		const int busy = gone ? remove_one(s, o, q->dry_run, e) : 0;
 		if (busy < 0)
 			return -1;

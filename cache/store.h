@@ -140,7 +140,8 @@ struct gc_result {
 	uint64_t removed_bytes;
 	uint64_t kept_bytes;
 	size_t kept;
-	size_t busy; /* of the kept: those whose lock is held */
+	size_t busy;  /* of the kept: those whose lock is held */
+	size_t young; /* of the kept: those that would go, but were used within grace_seconds */
 };
 
 /* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds:

@@ -57,9 +57,15 @@ install_packages() {
 	may_install || die "packages are missing, and only root may install them. Run, or have somebody run:
   apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 	say "installing ${missing[*]}"
+	local start=$SECONDS beat status=0
+	# Not in the sleep: whoever reads this script's output would wait for its end.
+	while sleep 30 >/dev/null 2>&1; do say "installing: $((SECONDS - start)) s"; done &
+	beat=$!
 	# Where apt has no lists yet, or old ones, this fails and the second try counts.
-	quietly as_root "${install[@]}" "${missing[@]}" && return 0
-	as_root apt-get update >/dev/null && as_root "${install[@]}" "${missing[@]}" >/dev/null ||
+	quietly as_root "${install[@]}" "${missing[@]}" ||
+		{ as_root apt-get update >/dev/null && as_root "${install[@]}" "${missing[@]}" >/dev/null; } || status=1
+	kill "$beat"
+	[ "$status" = 0 ] ||
 		die "the packages could not be had: apt says above what failed. Look at the network, and at apt's sources (/etc/apt/sources.list and sources.list.d)"
 }
 

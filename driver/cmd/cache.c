@@ -175,8 +175,7 @@ static const struct show gc_rows[] = {
 	{.text = "[{!dry_run}removed][{?dry_run}would remove] {kind} {key:.16}, {bytes:MiB}",
 	 .each = "removed"},
 	{.text = "{removed_bytes:MiB}[{!dry_run} removed][{?dry_run} would go], {kept_bytes:MiB} "
-		 "stay[{?busy} ({busy} "
-		 "in use)]"},
+		 "stay[{?busy} ({busy} in use)][{?young} ({young} used within the last hour)]"},
 	{0}};
 
 static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
@@ -206,11 +205,12 @@ static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 	if (find_store(c, &x, e) < 0 ||
 	    (x.store && store_gc(x.store, &q, c->run, c->arena, &r, e) < 0))
 		return -1;
-	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir",
+	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "dir",
 				json_or_null(x.dir), "dry_run", o->dry_run, "removed",
 				objects_json(r.removed, r.count), "removed_bytes",
 				(json_int_t)r.removed_bytes, "kept", (json_int_t)r.kept,
-				"kept_bytes", (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
+				"kept_bytes", (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy,
+				"young", (json_int_t)r.young);
 	return cmd_show(c, doc, gc_rows, e);
 }
 

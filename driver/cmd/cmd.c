@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include "cmd/cmd.h"
 
 #include "base/sys/fs.h"
@@ -147,7 +149,20 @@ int cmd_write_stdout(const struct buf *text, struct err *e)
 {
 	AUTO_BUF struct buf shown = {0};
 	utf8_show(&shown, buf_cstr(text), text->len, term_of(STDOUT_FILENO).colour);
-	return fs_write_all(STDOUT_FILENO, buf_cstr(&shown), shown.len, "standard output", e);
+	return cmd_write_bytes(&shown, e);
+}
+
+int cmd_write_bytes(const struct buf *bytes, struct err *e)
+{
+	int rc = fs_write_all(STDOUT_FILENO, buf_cstr(bytes), bytes->len, "standard output", e);
+
+	/* Who read it has seen enough, as 'head' has: ptbuild ends as other programs do then. */
+	if (rc < 0 && errno == EPIPE) {
+		(void)signal(SIGPIPE, SIG_DFL);
+		(void)raise(SIGPIPE);
+	}
+
+	return rc;
 }
 
 int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e)
@@ -480,6 +495,44 @@ static char *const *rename_words(int argc, char *const *argv, struct log *log, s
 	return (char *const *)strlist_argv(&ret, a);
 }
 
+/* The commands that have an option of this name. */
+static void owners_of(const char *word, struct strlist *ret, struct arena *a)
+{
+	for (size_t n = 0; cmd_table[n].command; n++)
+		for (size_t k = 0; cmd_table[n].command->tables[k]; k++)
+			if (cmd_option(cmd_table[n].command->tables[k], word))
+				strlist_ref(ret, a, cmd_table[n].command->name);
+}
+
+/* For the first word that is an option of other commands: which they are, or what this command has
+ * in its place. */
+static void hint_owners(const struct command *cmd, const struct strlist *words, struct arena *a,
+			struct err *e)
+{
+	struct strlist owners = {0};
+	const char *word = "";
+
+	for (size_t i = 1; i < words->count && !owners.count; i++) {
+		word = arena_strndup(a, words->items[i], strcspn(words->items[i], "="));
+		if (strcmp(word, "--") == 0)
+			return;
+		if (strncmp(word, "--", 2) == 0 && !has_option(cmd, word + 2))
+			owners_of(word, &owners, a);
+	}
+
+	if (!owners.count)
+		return;
+	const bool dry_run = strcmp(word, "--dry-run") == 0,
+		   planned = strcmp(cmd->name, "plan") == 0;
+	if (dry_run && has_option(cmd, "print"))
+		err_hint(e, "'ptbuild %s --print' shows what it would do", cmd->name);
+	else if (dry_run && !planned && has_option(cmd, "profile"))
+		err_hint(e, "'ptbuild plan' says what a build would do");
+	else
+		err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s",
+			 strlist_join(&owners, a, ", "), cmd->name, cmd->name);
+}
+
 static int parse_and_run(int argc, char *const *given, const struct run *run, bool *shown,
 			 struct err *e)
 {
@@ -506,29 +559,8 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 	const char *const *list = strlist_argv(&words, &a);
 	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args,
 		       e) < 0) {
-		/* For an unknown option: the commands that have it. */
-		struct strlist owners = {0};
-		for (size_t i = 1;
-		     i < words.count && !owners.count && strcmp(words.items[i], "--") != 0; i++) {
-			const char *word =
-				arena_strndup(&a, words.items[i], strcspn(words.items[i], "="));
-			bool known = strncmp(word, "--", 2) != 0;
-			for (size_t k = 0; k < count; k++)
-				known = known || cmd_option(tables[k], word);
-			for (size_t n = 0; !known && cmd_table[n].command; n++)
-				for (size_t k = 0; cmd_table[n].command->tables[k]; k++)
-					if (cmd_option(cmd_table[n].command->tables[k], word))
-						strlist_ref(&owners, &a,
-							    cmd_table[n].command->name);
-		}
-
-		if (owners.count)
-			return err_hint(
-				e, "it is an option of %s; 'ptbuild help %s' lists those of %s%s",
-				strlist_join(&owners, &a, ", "), cmd->name, cmd->name,
-				strlist_contains(&words, "--dry-run")
-					? "; 'ptbuild plan' says what a build would do"
-					: "");
+		if (!e->hint[0])
+			hint_owners(cmd, &words, &a, e);
 		return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 	}
 

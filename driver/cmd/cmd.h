@@ -238,7 +238,9 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 /* What is printed from the command table. */
 /* help_show: a command with its options; NULL: all commands, a line each. */
 int help_show(struct cmd_context *c, const struct command *cmd, struct err *e) MUST_CHECK;
-/* cmd_write_stdout: all bytes to standard output. */
+/* cmd_write_stdout: all of a text to standard output, as a terminal can show it. cmd_write_bytes:
+ * as it is. Where the reader has closed the pipe, SIGPIPE ends the process. */
 int cmd_write_stdout(const struct buf *text, struct err *e) MUST_CHECK;
+int cmd_write_bytes(const struct buf *bytes, struct err *e) MUST_CHECK;
 /* help_line: a command line, in lines of less than TERM_WIDTH that are one for the shell still. */
 char *help_line(const char *line, struct arena *a) __attribute__((returns_nonnull));

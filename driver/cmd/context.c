@@ -105,7 +105,7 @@ int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 	*ret = c->global->cache ? path_from_here(c->arena, c->global->cache) : user_cache(c->arena);
 	if (*ret)
 		return 0;
-	err_set(e, ERR_CONFIG, "no directory for the store: HOME is %s",
+	err_set(e, ERR_SYSTEM, "no directory for the store: HOME is %s",
 		getenv("HOME") ? "no absolute path" : "not set");
 	return err_hint(e, "name a directory with --cache DIR");
 }

@@ -301,10 +301,7 @@ static int write_plan(struct cmd_context *c, const struct ci_output *f, const st
 	AUTO_BUF struct buf script = {0};
 
 	if (f->script)
-		return f->script(p, &script, e) < 0
-			       ? -1
-			       : fs_write_all(STDOUT_FILENO, buf_cstr(&script), script.len,
-					      "standard output", e);
+		return f->script(p, &script, e) < 0 ? -1 : cmd_write_bytes(&script, e);
 	if (!f->document) {
 		json_t *table = ci_json(p);
 		json_object_set_new(table, "-waves", waves_json(p));

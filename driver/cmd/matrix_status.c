@@ -459,7 +459,7 @@ int matrix_status(struct cmd_context *c, const char *dir, const char *format, st
 	AUTO_JSON json_t *all = document(&r);
 	if (strcmp(format, "html") == 0) {
 		report_matrix(all, &out);
-		return fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
+		return cmd_write_bytes(&out, e);
 	}
 
 	if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)

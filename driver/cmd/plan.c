@@ -130,6 +130,17 @@ static const char *missing_inputs(bool root, bool torch)
 	return torch ? "its torch" : NULL;
 }
 
+/* What keeps a plan from being built, on any machine; NULL: nothing. */
+static const char *unbuilt(const struct plan *p, struct arena *a)
+{
+	struct err why = {0};
+
+	if (plan_unproven(p, &why) == 0)
+		return NULL;
+	return arena_printf(a, "%s; 'ptbuild fetch --release %s --record' records one", why.msg,
+			    p->release);
+}
+
 /* Root, time and disk. That the keys are not those of a
  * build, the world's line says where all has to fit a screen. */
 static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o,
@@ -152,6 +163,7 @@ static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o
 	json_object_set_new(doc, "-downloads", json_string(cost_downloads_text(&k->downloads, a)));
 	json_object_set_new(doc, "-time", json_string(cmd_cost_time(k, a)));
 	json_object_set_new(doc, "-disk", json_or_null(cmd_cost_disk(c, k, a)));
+	json_object_set_new(doc, "-unbuilt", json_or_null(unbuilt(o->plan, a)));
 	json_object_set_new(doc, "-size", json_or_null(cmd_cost_size(c, o->plan, k, a)));
 }
 

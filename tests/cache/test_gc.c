@@ -93,6 +93,7 @@ static void gc_grace_protects_what_was_just_used(void **state)
 		f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .grace_seconds = 2500});
 	assert_int_equal(r.count, 1);
 	assert_string_equal(r.removed[0].key, KEY_A);
+	assert_int_equal(r.young, 2);
 }
 
 static void gc_takes_build_trees_and_quarantine(void **state)

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -51,6 +52,16 @@ class Terminal(unittest.TestCase):
     def fits(self, columns, text):
         for line in STYLE.sub("", text).split("\n"):
             self.assertLessEqual(len(line), columns, line)
+
+    def test_a_reader_that_has_seen_enough(self):
+        """Ended by SIGPIPE, without a word, as 'ptbuild matrix ... | head' needs it."""
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            done = subprocess.run([PROGRAM, "list", "--gpus"], stdout=write, stderr=subprocess.PIPE, env={"HOME": tempfile.gettempdir(), "PATH": "/usr/bin:/bin"})
+        finally:
+            os.close(write)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
 
     def test_tables_fit(self):
         for columns in (80, 120):

@@ -183,6 +183,7 @@ static const struct show section_rows[] = {
 const struct show plan_rows[] = {
 	{.text = "\n{variant}", .bold = true},
 	ROW("builds", "{distribution} {-version}[{?-brief}, of release {release}]"),
+	ROW("cannot build", "{-unbuilt}"),
 	ROW("size", "{-size}"),
 	ROW("time", "{-time}"),
 	ROW("disk", "{-disk}"),
