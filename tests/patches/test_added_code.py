@@ -618,6 +618,69 @@ int main()
 }
 """
 
+GEMV = r"""
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <vector>
+""" + IRANGE + r"""
+enum class TransposeType { NoTranspose, Transpose };
+/* As the BLAS describes it; where beta is 0, y is multiplied all the same. */
+extern "C" void sgemv_(char *trans, int *m, int *n, float *alpha, float *a, int *lda, float *x, int *incx, float *beta, float *y, int *incy)
+{
+	const bool turned = *trans == 't';
+	if (*lda < *m)
+		std::abort();
+	for (int i = 0; i < (turned ? *n : *m); i++) {
+		float sum = 0;
+		for (int j = 0; j < (turned ? *m : *n); j++)
+			sum += (turned ? a[i * *lda + j] : a[j * *lda + i]) * x[j * *incx];
+		y[i * *incy] = *alpha * sum + *beta * y[i * *incy];
+	}
+}
+%s
+int main()
+{
+	using T = TransposeType;
+	long compared = 0;
+	for (int64_t kind = 0; kind < 1 << 7; kind++)
+		for (int64_t outer : {1, 2, 7})
+			for (int64_t k : {1, 3, 8}) {
+				const T ta = kind & 1 ? T::Transpose : T::NoTranspose, tb = kind & 2 ? T::Transpose : T::NoTranspose;
+				const int64_t m = kind & 4 ? 1 : outer, n = kind & 4 ? outer : 1, more = kind & 8 ? 2 : 0;
+				const int64_t lda = (kind & 1 ? k : m) + more, ldb = (kind & 2 ? n : k) + more, ldc = m + more;
+				const float alpha = kind & 16 ? 2 : 1, beta = kind & 32 ? (kind & 64 ? 3 : 1) : 0;
+				std::vector<float> a(lda * (kind & 1 ? m : k)), b(ldb * (kind & 2 ? k : n)), c(ldc * n);
+				for (size_t i = 0; i < a.size(); i++)
+					a[i] = static_cast<float>(i %% 11) - 5;
+				for (size_t i = 0; i < b.size(); i++)
+					b[i] = static_cast<float>(i %% 7) - 3;
+				for (size_t i = 0; i < c.size(); i++)
+					c[i] = kind & 64 && beta == 0 ? NAN : static_cast<float>(i %% 5);
+				std::vector<float> got = c;
+				gemm_by_gemv(ta, tb, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, got.data(), ldc);
+				for (int64_t col = 0; col < n; col++)
+					for (int64_t row = 0; row < ldc; row++, compared++) {
+						float want = c[col * ldc + row];
+						if (row < m) {
+							float sum = 0;
+							for (int64_t i = 0; i < k; i++)
+								sum += (kind & 1 ? a[row * lda + i] : a[i * lda + row]) * (kind & 2 ? b[i * ldb + col] : b[col * ldb + i]);
+							want = alpha * sum + (beta == 0 ? 0 : beta * want);
+						}
+						const float is = got[col * ldc + row];
+						if (is == want || (row >= m && std::isnan(is) && std::isnan(want)))
+							continue;
+						std::printf("kind %%d, m %%d, n %%d, k %%d: %%g and %%g", (int)kind, (int)m, (int)n, (int)k, is, want);
+						return 1;
+					}
+			}
+	std::printf("%%ld as the product of matrices", compared);
+}
+"""
+
 
 def added(name, begin, end):
     """The lines that a patch adds, from the one that begins so to the one before that which begins so."""
@@ -705,6 +768,10 @@ class Added(unittest.TestCase):
     def test_running_sums(self):
         flags = self.avx512()
         self.assertRegex(run(SUMS % added("running-sums.patch", "static inline void cumsum_of_eights", "#endif"), flags), r"^\d+ as one by one$")
+
+    def test_vectors_by_gemv(self):
+        code = added("vectors-by-gemv.patch", "static void gemm_by_gemv(", "#endif")
+        self.assertRegex(run(GEMV % code), r"^\d+ as the product of matrices$")
 
     @staticmethod
     def vectors():
