@@ -1,5 +1,7 @@
+#include "base/sys/digest.h"
 #include "base/sys/json.h"
 #include "cmd/select.h"
+#include "core/ci/ci_install.h"
 #include "core/variant/variant.h"
 #include "step/ccache/ccache_relay.h"
 #include "step/compile/build_parts.h"
@@ -12,7 +14,9 @@ struct matrix_options {
 	const char *file;
 	const char *remote;
 	const char *status;
+	struct strlist wheels; /* of ptbuild */
 	unsigned shards;
+	bool attest;
 };
 
 #define LIST_MAX_BYTES (4u << 20)
@@ -58,6 +62,24 @@ struct choices {
 	size_t count;
 };
 
+/* What a job downloads for its world. The name of a cache says which files are in it. */
+static struct ci_files files_of(const struct cmd_context *c, const struct world *w)
+{
+	if (!w || c->global->offline)
+		return (struct ci_files){0};
+	return (struct ci_files){.world = w->name, .key = w->key, .bytes = w->download};
+}
+
+static struct ci_choice choice_of(const struct cmd_context *c, const struct selection *s,
+				  const struct world *w)
+{
+	return (struct ci_choice){.variant = s->variant,
+				  .release = s->release,
+				  .shares = shares(&s->variant, s->release),
+				  .world = matrix_world_bytes(w),
+				  .files = files_of(c, w)};
+}
+
 /* Returns the selected variants, each with its build's toolkit if the name leaves it open: the
  * job's outputs are named after it, and objects are shared by it. Variants that cannot be built get
  * no job; a warning names them. */
@@ -87,9 +109,8 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct cho
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
 		else if (plan_cuda(c->tables, &q, c->arena, &s->variant.cuda, &why) == 0)
-			ret->items[ret->count++] = (struct ci_choice){
-				s->variant, s->release, shares(&s->variant, s->release),
-				groups ? matrix_world_bytes(groups[i]->world) : 0};
+			ret->items[ret->count++] =
+				choice_of(c, s, groups ? groups[i]->world : NULL);
 		else
 			log_warn(c->run->log, "%s is left out: %s",
 				 variant_name(&s->variant, c->arena), why.msg);
@@ -273,6 +294,15 @@ static int check_globals(struct cmd_context *c, const struct ci_output *f, struc
 				   "registry.example/ptbuild:1");
 	}
 
+	if (o->wheels.count && kind != CI_SERVICE)
+		return err_set(e, ERR_USAGE,
+			       "--ptbuild has no effect here: jobs for github and gitlab alone "
+			       "install ptbuild");
+	if (o->wheels.count && o->image) {
+		err_set(e, ERR_USAGE, "--ptbuild and --image cannot be used together");
+		return err_hint(e, "leave one out: an image has its own ptbuild");
+	}
+
 	if (kind == CI_SCRIPT && o->image)
 		return err_set(e, ERR_USAGE,
 			       "--image has no effect here: jobs run on the nodes themselves");
@@ -293,6 +323,77 @@ static int check_globals(struct cmd_context *c, const struct ci_output *f, struc
 	}
 
 	return o->remote ? ccache_relay_check(o->remote, e) : 0;
+}
+
+/* A file of the repository is there, where the matrix is written. */
+static int check_wheel(const struct ci_wheel *w, struct err *e)
+{
+	char found[DIGEST_HEX_LEN + 1];
+
+	if (!fs_exists(TRUSTED, w->place))
+		return err_set(e, ERR_USAGE, "--ptbuild: '%s' does not exist", w->place);
+	if (digest_file(w->place, found, e) < 0)
+		return -1;
+	if (strcmp(found, w->sha256) == 0)
+		return 0;
+	err_set(e, ERR_INTEGRITY, "--ptbuild: '%s' has sha256 %s, not %s", w->place, found,
+		w->sha256);
+	return err_hint(e, "take the wheel and its digest from one release");
+}
+
+static int read_wheels(struct cmd_context *c, const struct strlist *values, struct ci_plan *p,
+		       struct err *e)
+{
+	struct ci_wheel *wheels = arena_array(c->arena, values->count, sizeof(*wheels));
+
+	p->wheels = wheels;
+	for (size_t i = 0; i < values->count; i++) {
+		struct ci_wheel *w = &wheels[i];
+		if (ci_wheel_read(values->items[i], c->arena, w, e) < 0)
+			return -1;
+		if (w->here && check_wheel(w, e) < 0)
+			return -1;
+		if (ci_wheel_of(p, w->platform))
+			return err_set(e, ERR_USAGE, "--ptbuild: two wheels are for %s",
+				       w->platform);
+		p->wheels_count = i + 1;
+	}
+
+	return 0;
+}
+
+static int wheels_fit(const struct ci_plan *p, struct err *e)
+{
+	for (size_t i = 0; p->wheels_count && i < p->count; i++) {
+		const struct ci_job *j = &p->jobs[i];
+		if (ci_wheel_of(p, j->platform))
+			continue;
+		err_set(e, ERR_USAGE, "--ptbuild: no wheel is for %s, which '%s' needs",
+			j->platform, j->id);
+		return err_hint(e, "add --ptbuild with a wheel for it, or choose variants with "
+				   "--only GLOB");
+	}
+
+	return 0;
+}
+
+static int check_attest(const struct ci_plan *p, const char *format, struct err *e)
+{
+	const struct ci_format_row *f = ci_format(p->tables, format);
+	const char *most = f ? f->attests : "";
+	size_t wheels = 0;
+
+	if (!*most)
+		return err_set(e, ERR_USAGE,
+			       "--attest has no effect here: only a workflow of GitHub attests "
+			       "wheels");
+	for (size_t i = 0; i < p->count; i++)
+		wheels += p->jobs[i].shards ? 0 : p->jobs[i].variants.count;
+	if (wheels <= strtoul(most, NULL, 10))
+		return 0;
+	err_set(e, ERR_USAGE, "--attest: at most %s wheels at once, and these are %zu", most,
+		wheels);
+	return err_hint(e, "write several workflows, each with a part by --only GLOB");
 }
 
 static int write_plan(struct cmd_context *c, const struct ci_output *f, const struct ci_plan *p,
@@ -356,6 +457,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		.image = o->image,
 		.remote = o->remote,
 		.shards = o->shards,
+		.attest = o->attest,
 		.store = c->global->cache ? path_from_here(c->arena, c->global->cache) : NULL,
 		.out = c->global->out,
 		.sandboxed = cmd_sandbox(c) != SANDBOX_NONE,
@@ -367,8 +469,10 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 
 	const struct ci_request q = {format, t, own, chosen.items, chosen.count};
 	const bool service = f->kind == CI_SERVICE;
-	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
-	    ci_plan_make(&q, c->arena, &p, e) < 0 ||
+	if (read_wheels(c, &o->wheels, &p, e) < 0 ||
+	    options_text(c, &p.options, &p.checkout, e) < 0 ||
+	    ci_plan_make(&q, c->arena, &p, e) < 0 || wheels_fit(&p, e) < 0 ||
+	    (p.attest && check_attest(&p, format, e) < 0) ||
 	    matrix_cost(c, &p, service ? format : "slurm", o->base.select.plan.torch != NULL, e) <
 		    0)
 		return -1;
@@ -403,6 +507,13 @@ static const struct arg_def ci_defs[] = {
 	 "built from the "
 	 "checkout)",
 	 NULL},
+	{"ptbuild", 0, ARG_EACH, offsetof(struct matrix_options, wheels), "URL=SHA256",
+	 "wheel of a release of ptbuild that the jobs install, or PATH=SHA256 in the repository; "
+	 "may "
+	 "be repeated, once for each platform",
+	 NULL},
+	{"attest", 0, ARG_FLAG, offsetof(struct matrix_options, attest), NULL,
+	 "attest where the wheels were built; for github", NULL},
 	{"ccache-remote", 0, CI(remote), "URL",
 	 "share compiled objects through a server, not the service's cache", NULL},
 	{"shards", 0, ARG_UINT, offsetof(struct matrix_options, shards), "N",

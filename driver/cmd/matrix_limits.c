@@ -1,5 +1,7 @@
-/* Jobs that need more than the runners of their service have, and what to do. */
+/* Jobs that need more than the runners of their service have, caches that take more than it keeps,
+ * and what to do. */
 #include "cmd/select.h"
+#include "core/ci/ci_caches.h"
 
 /* How many times an estimate another machine may take: of what was measured, and of a rough one. */
 #define MEASURED_FACTOR 2
@@ -92,6 +94,24 @@ static void warn_disk(struct cmd_context *c, const struct too_large *l)
 		 ci_larger(l->plan->tables, l->format, j->platform, j->disk));
 }
 
+/* A service that drops caches lets later jobs compile and download again. */
+static void warn_caches(struct cmd_context *c, const struct ci_plan *p, const char *format)
+{
+	const uint64_t most = size_bytes(ci_format(p->tables, format)->caches);
+	const struct ci_kept k = ci_kept(p, format);
+	const uint64_t all = k.compiled_bytes + k.worlds_bytes;
+	const char *remote = p->remote ? "" : "use --ccache-remote URL, or ";
+
+	if (!most || all <= most)
+		return;
+	log_warn(c->run->log,
+		 "the caches may exceed what %s keeps: compiled objects up to %.1f GiB (%zu "
+		 "caches), downloads %.1f GiB (%zu worlds), and a repository has %.1f GiB; %sfewer "
+		 "variants with --only GLOB",
+		 format, (double)k.compiled_bytes / GIB, k.compiled, (double)k.worlds_bytes / GIB,
+		 k.worlds, (double)most / GIB, remote);
+}
+
 void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *format)
 {
 	struct too_large time = {.plan = p, .format = format}, disk = time;
@@ -102,4 +122,5 @@ void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *for
 		warn_disk(c, &disk);
 	if (time.count)
 		warn_time(c, &time);
+	warn_caches(c, p, format);
 }

@@ -1,7 +1,7 @@
 #include "cmd/select.h"
 
 #include "base/sys/json.h"
-#include "core/ci/ci.h"
+#include "core/ci/units.h"
 
 /* Reads the trees and compares them. */
 static int units_of(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret,

@@ -2,13 +2,19 @@
 """`ptbuild matrix`: its files against schemas of what the services take, and what they promise about sharing."""
 
 import functools
+import hashlib
+import http.server
+import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import zipfile
 
 import jsonschema
 
@@ -139,7 +145,8 @@ class Sharing(unittest.TestCase):
         """What the service keeps, and nothing else, laid out as a job finds it."""
         for doc in (matrix(LARGEST, "--format", "github"), matrix(LARGEST, "--format", "gitlab")):
             paths = {p for text in re.findall(r'"path": "([^"]*compiled[^"]*)"', json.dumps(doc)) for p in text.split("\\n")}
-            paths |= {p for job in doc.values() if isinstance(job, dict) for c in job.get("cache", []) for p in c["paths"]}
+            caches = [c for job in doc.values() if isinstance(job, dict) for c in job.get("cache", [])]
+            paths |= {p for c in caches for p in c["paths"] if not c["key"].startswith("ptbuild-files-")}
             self.assertEqual(paths, {"ptbuild-store/compiled", "ptbuild-store/format"})
         with tempfile.TemporaryDirectory() as d:
             ptbuild("fetch", "--profile", "cpu-avx2", "--release", "2.9.1", "--offline", "--cache", d + "/ptbuild-store", status=4)
@@ -151,7 +158,7 @@ class Sharing(unittest.TestCase):
         doc = matrix(LARGEST, "--format", "github")
         for name, job in github_jobs(doc).items():
             wave = int(name.split("-")[1])
-            caches = [step for step in job["steps"] if step.get("uses", "").startswith("actions/cache/")]
+            caches = [step for step in job["steps"] if step.get("uses", "").startswith("actions/cache/") and "files" not in step["name"]]
             self.assertEqual([step["uses"].split("@")[0].rsplit("/")[-1] for step in caches], ["restore", "restore", "save", "save"])
             self.assertEqual([step.get("if") for step in caches[2:]], ["always() && matrix.makes_cpu", "always() && matrix.makes_gpu"])
             for step in caches:
@@ -162,9 +169,197 @@ class Sharing(unittest.TestCase):
         plan = {job["variants"][0]: job for job in matrix(LARGEST, "--json")["jobs"]}
         for name, job in gitlab_jobs(doc).items():
             makes = plan[name]["makes_cpu"], plan[name]["makes_gpu"]
-            self.assertEqual([c["policy"] == "pull-push" for c in job["cache"]], list(makes)[: len(job["cache"])])
-            self.assertEqual(len(job["cache"]), 2 if plan[name]["gpu_cache"] else 1)
+            caches = [c for c in job["cache"] if not c["key"].startswith("ptbuild-files-")]
+            self.assertEqual([c["policy"] == "pull-push" for c in caches], list(makes)[: len(caches)])
+            self.assertEqual(len(caches), 2 if plan[name]["gpu_cache"] else 1)
             self.assertIn(job["stage"], doc["stages"])
+
+
+class Files(unittest.TestCase):
+    """What a job downloads for its world."""
+
+    WORDS = ("pytorch-python313-cpu-avx2", "pytorch-python313-cpu-avx512", "pytorch-python312-cpu-avx2", "pytorch-python313-cuda12_8-sm90-avx2", "--release", "2.9.1")
+
+    def test_one_job_of_each_world_keeps_them(self):
+        doc = matrix(*self.WORDS, "--format", "github")
+        cells = {cell["variants"]: cell for cell in github_cells(doc)}
+        kept = [cells[name]["files"] for name in self.WORDS[:4]]
+        self.assertRegex(kept[0], r"^ptbuild-files-2\.9\.1-debian13_lean-[0-9a-f]{16}$")
+        self.assertEqual(kept[1], kept[0])
+        self.assertRegex(kept[2], r"^ptbuild-files-2\.9\.1-debian13_lean-python3_12-[0-9a-f]{16}$")
+        self.assertEqual(kept[3], "") # a toolkit is too large
+        self.assertEqual(sorted(cell["files"] for cell in cells.values() if cell["keeps_files"]), sorted([kept[0], kept[2]]))
+        for job in github_jobs(doc).values():
+            steps = [step for step in job["steps"] if "files" in step["name"]]
+            self.assertEqual([step["name"] for step in steps], ["files of the world", "download the files", "keep the files of the world"])
+            restore, fetch, save = steps
+            self.assertEqual((restore["id"], restore["if"], restore["with"]["key"]), ("files", "matrix.files != ''", "${{ matrix.files }}"))
+            self.assertNotIn("restore-keys", restore["with"])
+            self.assertEqual(save["with"], restore["with"])
+            self.assertEqual({fetch["if"], save["if"]}, {"matrix.keeps_files && steps.files.outputs.cache-hit != 'true'"})
+            self.assertIn('ptbuild fetch $VARIANTS --release "$RELEASE" --cache ptbuild-store', fetch["run"])
+        jobs = gitlab_jobs(matrix(*self.WORDS, "--format", "gitlab"))
+        policies = [(c["key"], c["policy"]) for job in jobs.values() for c in job["cache"] if c["key"].startswith("ptbuild-files-")]
+        self.assertEqual(sorted(policies), sorted([(kept[0], "pull-push"), (kept[0], "pull"), (kept[2], "pull-push")]))
+
+    def test_nothing_is_kept_where_nothing_is_downloaded(self):
+        for options in (["--offline"], ["--root", "/"], ["--sandbox", "none"]):
+            for format in ("github", "gitlab"):
+                text = matrix_text(*self.WORDS[:1], *self.WORDS[4:], "--format", format, *options)
+                self.assertNotIn("ptbuild-files-", text)
+                self.assertNotIn("keeps_files", text)
+
+    def test_another_lock_has_another_name(self):
+        with tempfile.TemporaryDirectory() as d:
+            profiles = os.path.join(d, "profiles")
+            shutil.copytree(os.path.join(HERE, "..", "..", "profiles"), profiles)
+            words = (*self.WORDS[:1], *self.WORDS[4:], "--format", "github", "--profiles", profiles)
+            (before,) = github_cells(matrix(*words))
+            for name in os.listdir(os.path.join(profiles, "worlds")):
+                if name.startswith("debian13_lean.") and name.endswith(".lock"):
+                    path = os.path.join(profiles, "worlds", name)
+                    with open(path, encoding="utf-8") as f:
+                        text = f.read()
+                    digests = re.findall(r"^deb .* ([0-9a-f]{64}) ", text, re.M)
+                    with open(path, "w", encoding="utf-8") as f:
+                        f.write(text.replace(digests[0], digests[0][::-1]))
+            (after,) = github_cells(json.loads(ptbuild("matrix", *words).stdout))
+            self.assertNotEqual(before["files"], after["files"])
+            self.assertEqual(before["cpu_cache"], after["cpu_cache"])
+
+    def test_caches_that_a_repository_has_no_room_for_are_told(self):
+        told = r"github keeps: compiled objects up to 56\.0 GiB \(28 caches\), downloads 0\.\d GiB \(2 worlds\), and a repository has 10\.0 GiB; use --ccache-remote URL, or fewer variants with --only GLOB"
+        self.assertRegex(ptbuild("matrix", "build-pytorch/main", "--format", "github").stderr, told)
+        for options in (["--ccache-remote", "redis://cache"], ["--only", "*-sm90-*avx2"]):
+            self.assertNotIn("the caches", ptbuild("matrix", "build-pytorch/main", "--format", "github", *options).stderr)
+        self.assertNotIn("the caches", ptbuild("matrix", "build-pytorch/main", "--format", "gitlab").stderr)
+
+
+class Releases(unittest.TestCase):
+    """Jobs that install the wheel of a release."""
+
+    WORDS = ("pytorch-python313-cpu-avx2", "--release", "2.9.1", "--format")
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.name = "ptbuild-9.9-py3-none-manylinux_2_31_x86_64.whl"
+        self.write(self.name, "9.9")
+
+    def write(self, name, version):
+        path = os.path.join(self.dir.name, name)
+        dist = "ptbuild-%s.dist-info/" % version
+        with zipfile.ZipFile(path, "w") as wheel:
+            wheel.writestr(dist + "METADATA", "Metadata-Version: 2.1\nName: ptbuild\nVersion: %s\n" % version)
+            wheel.writestr(dist + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(dist + "RECORD", "%sMETADATA,,\n%sWHEEL,,\n%sRECORD,,\n" % (dist, dist, dist))
+        with open(path, "rb") as f:
+            self.digest = hashlib.sha256(f.read()).hexdigest()
+        return path
+
+    def ask(self, *words, status=0):
+        got = subprocess.run([PTBUILD, "matrix", *words], cwd=self.dir.name, capture_output=True, text=True)
+        self.assertEqual(got.returncode, status, got.stderr)
+        return got
+
+    def test_a_wheel_replaces_the_source(self):
+        url = "https://example.org/v9/ptbuild-9.9-py3-none-manylinux_2_31_x86_64.whl"
+        doc = matrix(*self.WORDS, "github", "--ptbuild", url + "=" + "0" * 64)
+        jsonschema.validate(doc, GITHUB)
+        for job in doc["jobs"].values():
+            self.assertFalse(any("checkout" in step.get("uses", "") for step in job["steps"]))
+            (script,) = [step["run"] for step in job["steps"] if step["name"] == "install ptbuild"]
+            self.assertIn(f"'{url}#sha256={'0' * 64}'", script)
+            self.assertIn("--no-install-recommends ca-certificates python3-venv\n", script)
+            self.assertNotIn("cmake", script)
+        doc = matrix(*self.WORDS, "gitlab", "--ptbuild", url + "=" + "0" * 64)
+        jsonschema.validate(doc, GITLAB)
+        for job in (doc[".ptbuild"], doc["index"]):
+            self.assertEqual("\n".join(job["before_script"]), script)
+        # A file of the repository is there in its checkout alone.
+        doc = json.loads(self.ask(*self.WORDS, "github", "--ptbuild", self.name + "=" + self.digest).stdout)
+        for job in doc["jobs"].values():
+            self.assertEqual([step["name"] for step in job["steps"] if "checkout" in step.get("uses", "")], ["files that the jobs name"])
+
+    def test_exactly_this_wheel_is_installed(self):
+        """The lines of a job, with an environment of the test's, of this machine's pip."""
+        place = os.path.join(self.dir.name, "opt")
+        subprocess.run(["/usr/bin/python3", "-m", "venv", place], check=True)
+
+        class Quiet(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+        handler = functools.partial(Quiet, directory=self.dir.name)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.addCleanup(server.shutdown)
+            # The machine of the test may be another one, for which pip refuses the name. The wheel has no code.
+            real = os.path.join(self.dir.name, "ptbuild-9.9-py3-none-any.whl")
+            shutil.copy(os.path.join(self.dir.name, self.name), real)
+            for where in ("http://127.0.0.1:%d/%s" % (server.server_port, self.name), self.name):
+                for digest, good in ((self.digest, True), (self.digest[::-1], False)):
+                    # A file must have its digest where the matrix is written, so the wrong one comes later.
+                    text = self.ask(*self.WORDS, "gitlab", "--ptbuild", where + "=" + self.digest).stdout.replace(self.digest, digest)
+                    lines = json.loads(text)[".ptbuild"]["before_script"]
+                    (script,) = [line for line in lines if line.startswith("case ")]
+                    script = script.replace("/opt/ptbuild", place).replace('"$(uname -m)"', "x86_64")
+                    script = script.replace(self.name, os.path.basename(real))
+                    got = subprocess.run(["sh", "-e", "-c", script], cwd=self.dir.name, env={"PATH": os.environ["PATH"], "no_proxy": "*", "HOME": self.dir.name}, capture_output=True, text=True)
+                    self.assertEqual(got.returncode == 0, good, (where, got.stdout, got.stderr))
+                    there = subprocess.run([place + "/bin/python", "-c", "import importlib.metadata as m; print(m.version('ptbuild'))"], capture_output=True, text=True)
+                    self.assertEqual(there.stdout, "9.9\n" if good else "")
+                    subprocess.run([place + "/bin/pip", "uninstall", "--yes", "ptbuild"], capture_output=True)
+
+    def test_refusals(self):
+        good = "https://example.org/ptbuild-9.9-py3-none-manylinux_2_31_x86_64.whl=" + "0" * 64
+        arm = good.replace("x86_64", "aarch64")
+        for words, status, says in (
+            (["--ptbuild", self.name], 2, "the digest of the wheel is missing"),
+            (["--ptbuild", "none/" + self.name + "=" + "0" * 64], 2, "does not exist"),
+            (["--ptbuild", self.name + "=" + "0" * 64], 5, "has sha256 " + self.digest + ", not 000"),
+            (["--ptbuild", good, "--image", "a/b:1"], 2, "cannot be used together"),
+            (["--ptbuild", good, "--ptbuild", good], 2, "two wheels are for x86_64-linux"),
+            (["--ptbuild", arm], 2, "no wheel is for x86_64-linux, which 'pytorch-python313-cpu-avx2' needs"),
+        ):
+            got = self.ask(*self.WORDS, "github", *words, status=status)
+            self.assertIn(says, got.stderr)
+            self.assertEqual(got.stdout, "")
+        for format in ("json", "table", "slurm", "kubernetes"):
+            got = self.ask(*self.WORDS, format, "--ptbuild", good, *(["--image", "a/b:1"] if format == "kubernetes" else []), status=2)
+            self.assertIn("--ptbuild has no effect here", got.stderr)
+        self.ask("pytorch-python313-cpu-avx2", "pytorch-python313-cpu-armv9", *self.WORDS[1:], "github", "--ptbuild", good, "--ptbuild", arm)
+
+
+class Attestations(unittest.TestCase):
+    def test_wheels_are_attested_with_no_more_rights_than_that_takes(self):
+        words = ("pytorch-python313-cpu-avx2", "torchvision-python313-cpu-avx2", "--release", "2.9.1", "--format", "github")
+        plain, doc = matrix(*words), matrix(*words, "--attest")
+        jsonschema.validate(doc, GITHUB)
+        names = [step["name"] for step in doc["jobs"]["index"]["steps"]]
+        self.assertEqual(names[-3:], ["make the index", "attest the wheels", "keep the index"])
+        step = doc["jobs"]["index"]["steps"].pop(-2)
+        self.assertRegex(step["uses"], "^actions/attest-build-provenance@[0-9a-f]{40}$")
+        self.assertEqual(step["with"], {"subject-path": "dist/*.whl"})
+        self.assertEqual(doc["jobs"]["index"]["permissions"], {"contents": "read", "id-token": "write", "attestations": "write"})
+        doc["jobs"]["index"]["permissions"] = {"contents": "read"}
+        self.assertEqual(doc, plain)
+
+    def test_others_refuse_it(self):
+        for format in ("gitlab", "slurm", "json", "table", "kubernetes"):
+            image = ["--image", "a/b:1"] if format == "kubernetes" else []
+            got = ptbuild("matrix", "pytorch-python313-cpu-avx2", "--format", format, *image, "--attest", status=2)
+            self.assertIn("--attest has no effect here", got.stderr)
+
+    def test_one_attestation_has_a_limit(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
+            for python in ("310", "311", "312", "313", "314"):
+                for gpu in itertools.combinations("sm70 sm75 sm80 sm86 sm89 sm90 sm100 sm120".split(), 3):
+                    for isa in ("avx", "avx2", "avx512", "avx512vnni"):
+                        f.write("pytorch-python%s-cuda12_8-%s-%s\n" % (python, "+".join(gpu), isa))
+            f.flush()
+            got = ptbuild("matrix", "--file", f.name, "--release", "2.10.0", "--format", "github", "--attest", status=2)
+            self.assertIn("--attest: at most 1024 wheels at once, and these are 1120", got.stderr)
 
 
 class Fetching(unittest.TestCase):

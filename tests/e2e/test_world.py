@@ -138,6 +138,15 @@ def test_make_then_hit(world):
     assert site.json("make", "toy", "--offline", archive=False)["dir"] == doc["dir"]
 
 
+def test_downloads_that_a_job_keeps_are_enough(world):
+    """Jobs of a CI service keep these two parts of a store (CI_FILES_PATHS in driver/core/ci/ci_caches.h)."""
+    kept = site.path("kept")
+    shutil.copytree(os.path.join(site.top, "first", "objects", "source"), os.path.join(kept, "objects", "source"))
+    shutil.copy(os.path.join(site.top, "first", "format"), kept)
+    doc = site.json("make", "toy", "--offline", archive=False, cache="kept")
+    assert not doc["hit"] and doc["drift"] == [], doc
+
+
 def test_a_copy_is_the_users_own(world):
     copy = os.path.join(site.top, "copies", "mine")
     doc = site.json("make", "toy", "--copy", copy)

@@ -4,6 +4,7 @@
 
 #include "base/sys/json.h"
 #include "base/yaml/yaml.h"
+#include "core/ci/ci_caches.h"
 
 /* GPU objects depend on the GPU list alone, C++ objects on the instruction set
  * alone; a toolkit changes both, a Python version neither (but for a few units). */
@@ -264,6 +265,8 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const struc
 
 	p->jobs[at].shares = p->jobs[at].shares || c->shares;
 	p->jobs[at].world = c->world > p->jobs[at].world ? c->world : p->jobs[at].world;
+	if (!p->jobs[at].files.world)
+		p->jobs[at].files = c->files;
 	strlist_once(&p->jobs[at].variants, a, variant);
 }
 
@@ -331,6 +334,7 @@ int ci_plan_make(const struct ci_request *q, struct arena *a, struct ci_plan *re
 	for (size_t i = 0; i < p.count; i++)
 		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
 	array_sort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
+	ci_keep_files(&p, q->format, a);
 	if (script && set_collector(&p, q, e) < 0)
 		return -1;
 	*ret = p;
@@ -342,25 +346,6 @@ char *ci_build(const struct ci_plan *p, const char *format, struct arena *a)
 	const char *how = p->remote ? " --ccache-remote " : " --ccache-size ";
 	return arena_printf(a, "%s%s%s --cache " CI_STORE " --out dist", p->options, how,
 			    p->remote ? p->remote : ci_format(p->tables, format)->cache);
-}
-
-struct strlist ci_install(const struct ci_plan *p, struct arena *a)
-{
-	static const char need_source[] = "test -x ci/install-packages || { echo \"no source of "
-					  "ptbuild at the top of this repository: move this "
-					  "file to ptbuild's, or write it with 'ptbuild matrix "
-					  "--image IMAGE'\" >&2; exit 1; }";
-	static const char *const lines[] = {
-		"# The repository that has this file has ptbuild's source at its top.",
-		need_source,
-		"ci/install-packages",
-		"cmake --preset release -DPTBUILD_TESTS=OFF",
-		"cmake --build --preset release",
-		"cmake --install build --prefix /usr/local"};
-	struct strlist out = {0};
-
-	strlist_refs(&out, a, lines, p->image ? 0 : ARRAY_LEN(lines));
-	return out;
 }
 
 json_t *ci_labels(const struct ci_runner_row *r)
@@ -386,6 +371,11 @@ static bool is_label(const char *s)
 			 "=@&|,*()[] ") == strlen(s);
 }
 
+static bool is_package(const char *s)
+{
+	return *s && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789+.-") == strlen(s);
+}
+
 #define PLATFORM_WORDS "x86_64-linux aarch64-linux aarch64-darwin"
 
 #define F struct ci_format_row
@@ -393,7 +383,9 @@ PLAIN(format, F, NEED(F, name), NEED(F, jobs, .good = is_count, .is = "a number 
       NEED(F, minutes, .good = is_count, .is = "a number of minutes"),
       NEED(F, cache, .check = yaml_size),
       MAY(F, cpus, .good = is_count, .is = "a number of processors"),
-      MAY(F, own, .good = is_label, .is = "a runner label"));
+      MAY(F, own, .good = is_label, .is = "a runner label"), MAY(F, caches, .check = yaml_size),
+      MAY(F, files, .check = yaml_size),
+      MAY(F, attests, .good = is_count, .is = "a number of files"));
 
 #define M struct ci_machine_row
 PLAIN(machine, M, NEED(M, label, .good = is_label, .is = "a runner label"), NEED(M, format),
@@ -417,7 +409,8 @@ PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = PLATFORM_WORDS),
 /* A user's map has runners alone. */
 #define T struct ci_tables
 PLAIN(map, T, NEED_ROWS(T, runners, runner));
-PLAIN(table, T, ROWS(T, formats, format, .need = true), NEED(T, image), ROWS(T, machines, machine),
+PLAIN(table, T, ROWS(T, formats, format, .need = true), NEED(T, image),
+      LIST(T, wheel_packages, .good = is_package, .is = "a package"), ROWS(T, machines, machine),
       ROWS(T, actions, action, .need = true), NEED_ROWS(T, runners, runner));
 
 /* NULL: an error. */

@@ -12,6 +12,9 @@ struct ci_format_row {
 	const char *cache;   /* a size: the compiler cache of a job */
 	const char *cpus;    /* of a job, or of the service's runners */
 	const char *own;     /* label of runners that a user brings; "" where there are no others */
+	const char *caches;  /* a size: all caches of a repository; "" = no limit is known */
+	const char *files;   /* a size: files of one world that are kept at most; "" = none is */
+	const char *attests; /* files that one attestation may have; "" = it makes none */
 };
 
 struct ci_machine_row { /* a runner that a service offers by a fixed label */
@@ -45,7 +48,9 @@ struct ci_runner_row {
 struct ci_tables {
 	struct ci_format_row *formats;
 	unsigned formats_count;
-	const char *image; /* that jobs run in which name none */
+	const char *image;           /* that jobs run in which name none */
+	const char **wheel_packages; /* of its system, for the wheel of a release of ptbuild */
+	unsigned wheel_packages_count;
 	struct ci_machine_row *machines;
 	unsigned machines_count;
 	struct ci_action_row *actions;
@@ -82,12 +87,21 @@ const char *ci_larger(const struct ci_tables *t, const char *format, const char 
 const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format,
 				      const char *platform, const char *variant);
 
+struct ci_files {          /* what a job downloads for the world of its build */
+	const char *world; /* its name; NULL: it has none, or nothing is downloaded */
+	const char *key;   /* of the world: another lock has another */
+	uint64_t bytes;
+};
+
 struct ci_choice { /* one variant that is to be built */
 	struct variant variant;
 	const struct release_row *release;
 	bool shares;    /* a PyTorch whose build can be divided */
 	uint64_t world; /* bytes of disk for the world of its build; 0: unknown */
+	struct ci_files files;
 };
+
+struct ci_wheel; /* ci_install.h */
 
 /* One job: PyTorch with what is built against it, or a companion alone, all for one profile,
  * Python, toolkit and release. */
@@ -107,6 +121,9 @@ struct ci_job {
 	 * What a job compiles was compiled in no wave before: it keeps that cache. */
 	unsigned wave;
 	bool makes_cpu, makes_gpu;
+	struct ci_files files;
+	const char *files_cache; /* the name that they are kept under; "": they are not kept */
+	bool keeps_files;        /* it is the first job of that name */
 	/* "1/4": a part of PyTorch's units, without a wheel; "last": the job that finds these; ""
 	 * else. Shards come in the wave before their last job. */
 	const char *shard;
@@ -132,9 +149,14 @@ struct ci_plan {
 	const char *options;
 	/* a compiler cache on a server, instead of the service's; NULL: none */
 	const char *remote;
-	const char *image; /* that has ptbuild; NULL: the jobs install it from the checkout */
-	bool checkout;     /* options name files of the repository */
-	unsigned shards;   /* that a job which compiles a PyTorch is divided into; below 2: none */
+	const char *image; /* that has ptbuild; NULL: the jobs install it */
+	/* of a release, one for each platform; without any it is built from the checkout */
+	const struct ci_wheel *wheels;
+	size_t wheels_count;
+	bool checkout;    /* options name files of the repository */
+	bool attest;      /* the wheels get an attestation of their origin */
+	bool keeps_files; /* a job keeps the files of its world */
+	unsigned shards;  /* that a job which compiles a PyTorch is divided into; below 2: none */
 	/* of jobs on a cluster: --cache and --out as the user gave them; NULL without */
 	const char *store, *out;
 	const struct ci_tables *tables;
@@ -184,19 +206,11 @@ struct ci_request {
 int ci_plan_make(const struct ci_request *q, struct arena *a, struct ci_plan *ret,
 		 struct err *e) MUST_CHECK;
 
-/* The store of a job, below its working directory. The service keeps the compiler cache of it
- * between jobs, and the file that makes it a store. Caches are files named by their contents, so
- * that two may be unpacked over one another. */
+/* The store of a job, below its working directory. */
 #define CI_STORE "ptbuild-store"
-#define CI_CACHE_PATHS                                                                             \
-	{                                                                                          \
-		CI_STORE "/compiled", CI_STORE "/format"                                           \
-	}
-/* ci_build: the arguments of 'ptbuild build' beside variants and release. ci_install: the lines
- * that install ptbuild in a Debian from the checkout of its source; none where the image has it.
- * ci_labels: of a runner, as an array (new reference). */
+/* ci_build: the arguments of 'ptbuild build' beside variants and release. ci_labels: of a runner,
+ * as an array (new reference). */
 char *ci_build(const struct ci_plan *p, const char *format, struct arena *a);
-struct strlist ci_install(const struct ci_plan *p, struct arena *a);
 json_t *ci_labels(const struct ci_runner_row *r);
 
 /* The whole document for the service (new references). ci_json is ptbuild's own form: all that
@@ -219,60 +233,3 @@ extern const size_t slurm_script_size;
 /* ci_is_sbatch_label: whether a label of a runner is an option of sbatch that a map may give:
  * "partition=gpu". */
 bool ci_is_sbatch_label(const char *label);
-
-/* What a configured tree compiles, and what each command depends on. A matrix is cheap only as long
- * as a CUDA unit depends on the GPU list alone and a C++ unit on the instruction set alone. */
-
-struct compile_unit {
-	const char *key;  /* source and object: one source may be compiled more than once */
-	const char *file; /* source, relative to the tree's src where it is below that */
-	bool cuda;
-	char command[65]; /* digest */
-};
-
-struct configured_tree { /* a configured tree */
-	const char *name;
-	struct profile profile;     /* what it was configured for */
-	struct compile_unit *units; /* sorted by key */
-	size_t count;
-};
-
-/* units_read: `path` is a compile_commands.json, or a directory that has one (itself, or in its
- * build or src/build). The file's stem or the directory's name is the profile ("sm90-avx512.json"),
- * else ERR_CONFIG. ERR_INTEGRITY for a file that is not a list of compile commands. */
-int units_read(const struct tables *t, const char *path, struct arena *a,
-	       struct configured_tree *ret, struct err *e) MUST_CHECK;
-
-enum unit_depends { UNIT_NOTHING = 0, UNIT_GPU = 1, UNIT_ISA = 2, UNIT_BOTH = 3 };
-
-struct unit_dependence { /* of one unit over all trees */
-	const struct compile_unit *unit;
-	enum unit_depends depends;
-};
-
-struct unit_model {
-	struct unit_dependence *facts; /* sorted by key; only units that every tree has */
-	size_t count;
-	size_t by[2][4];        /* how many C++ [0] and CUDA [1] units depend on what */
-	size_t elsewhere;       /* units that not every tree has */
-	size_t total, distinct; /* commands of all trees, and how many differ */
-	/* a text for each CUDA unit that depends on the instruction set, and each C++ unit that
-	 * depends on the GPU list without being known to */
-	struct strlist unexpected;
-	bool gpu_compared, isa_compared; /* two trees differ in that alone */
-};
-
-/* units_model: compares trees that differ in one thing only. ERR_USAGE when no two do. */
-int units_model(const struct tables *t, const struct configured_tree *trees, size_t count,
-		struct arena *a, struct unit_model *ret, struct err *e) MUST_CHECK;
-
-struct unit_cost {
-	size_t variants, gpus, isas; /* for CUDA; distinct GPU lists and instruction sets */
-	/* variants outside the model: without CUDA, or of another package */
-	size_t others;
-	size_t total, distinct; /* units */
-};
-
-/* units_cost: how many units PyTorch variants compile, by the model of some of them. */
-void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count,
-		struct arena *a, struct unit_cost *ret);

@@ -2,7 +2,8 @@
  * wave, its variants as a matrix, and one for the index. */
 
 #include "base/sys/json.h"
-#include "core/ci/ci.h"
+#include "core/ci/ci_caches.h"
+#include "core/ci/ci_install.h"
 
 /* The index has all wheels: those of single jobs are for a repeated index job. */
 enum { WHEEL_DAYS = 3, SAVE_MINUTES = 20 };
@@ -17,6 +18,7 @@ struct steps {
 /* A step that uses an action. */
 struct action {
 	const char *name, *action;
+	const char *id;        /* by which other steps ask for what it found; NULL: none */
 	const char *condition; /* NULL: always */
 	json_t *with;          /* taken over */
 };
@@ -24,9 +26,9 @@ struct action {
 static void add_action(const struct steps *s, struct action x)
 {
 	json_array_append_new(s->list,
-			      json_pack("{s:s, s:s*, s:s, s:o}", "name", x.name, "if", x.condition,
-					"uses", ci_action(s->p->tables, x.action, s->a), "with",
-					x.with));
+			      json_pack("{s:s, s:s*, s:s*, s:s, s:o}", "name", x.name, "id", x.id,
+					"if", x.condition, "uses",
+					ci_action(s->p->tables, x.action, s->a), "with", x.with));
 }
 
 static void add_run(const struct steps *s, const char *name, const char *script)
@@ -38,12 +40,12 @@ static void add_install(const struct steps *s)
 {
 	const struct strlist lines = ci_install(s->p, s->a);
 
-	if (lines.count || s->p->checkout)
-		add_action(s,
-			   (struct action){.name = lines.count ? "source of ptbuild"
-							       : "files that the builds name",
-					   .action = "checkout",
-					   .with = json_pack("{s:b}", "persist-credentials", 0)});
+	if (ci_install_checkout(s->p) || s->p->checkout)
+		add_action(s, (struct action){
+				      .name = ci_install_source(s->p) ? "source of ptbuild"
+								      : "files that the jobs name",
+				      .action = "checkout",
+				      .with = json_pack("{s:b}", "persist-credentials", 0)});
 	if (lines.count)
 		add_run(s, "install ptbuild", strlist_join(&lines, s->a, "\n"));
 }
@@ -65,7 +67,38 @@ static void add_cache(const struct steps *s, const char *name, const char *which
 	if (!save)
 		json_object_set_new(with, "restore-keys",
 				    json_string(arena_printf(s->a, "%s\n%s", run, key)));
-	add_action(s, (struct action){name, save ? "save" : "restore", condition, with});
+	add_action(s, (struct action){name, save ? "save" : "restore", NULL, condition, with});
+}
+
+/* What the downloads are is known before: the name is exact, and nothing is kept twice. They
+ * are kept before the build, which may take hours and fail. */
+static void add_files(const struct steps *s)
+{
+	static const char *const paths[] = CI_FILES_PATHS;
+	static const char missing[] =
+		"matrix.keeps_files && steps.files.outputs.cache-hit != 'true'";
+	const char *path = arena_printf(s->a, "%s\n%s", paths[0], paths[1]);
+
+	add_action(s, (struct action){.name = "files of the world",
+				      .action = "restore",
+				      .id = "files",
+				      .condition = "matrix.files != ''",
+				      .with = json_pack("{s:s, s:s}", "path", path, "key",
+							"${{ matrix.files }}")});
+	json_array_append_new(s->list,
+			      json_pack("{s:s, s:s, s:o, s:{s:s, s:s}}", "name",
+					"download the files", "if", missing, "run",
+					json_sprintf("# names, one after the other\n# shellcheck "
+						     "disable=SC2086\nptbuild fetch $VARIANTS "
+						     "--release \"$RELEASE\"%s --cache " CI_STORE,
+						     s->p->options),
+					"env", "VARIANTS", "${{ matrix.variants }}", "RELEASE",
+					"${{ matrix.release }}"));
+	add_action(s, (struct action){.name = "keep the files of the world",
+				      .action = "save",
+				      .condition = missing,
+				      .with = json_pack("{s:s, s:s}", "path", path, "key",
+							"${{ matrix.files }}")});
 }
 
 static void add_build(const struct steps *s)
@@ -103,6 +136,8 @@ static json_t *build_steps(const struct ci_plan *p, struct arena *a)
 	struct steps s = {p, a, json_array()};
 
 	add_install(&s);
+	if (p->keeps_files)
+		add_files(&s);
 	if (!p->remote) {
 		add_cache(&s, "C++ units", "cpu_cache", false);
 		add_cache(&s, "GPU units", "gpu_cache", false);
@@ -132,6 +167,11 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 				       .with = json_pack("{s:s, s:b}", "path", "dist",
 							 "merge-multiple", 1)});
 	add_run(&s, "make the index", "ptbuild index dist");
+	if (p->attest)
+		add_action(&s, (struct action){
+				       .name = "attest the wheels",
+				       .action = "attest",
+				       .with = json_pack("{s:s}", "subject-path", "dist/*.whl")});
 	add_action(&s, (struct action){.name = "keep the index",
 				       .action = "upload",
 				       .with = upload("index", "dist", 0)});
@@ -175,6 +215,11 @@ static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 	json_object_set_new(o, "build_minutes", json_integer(build));
 	if (p->shards > 1)
 		json_object_set_new(o, "shard", json_string(j->shard));
+	if (p->keeps_files) {
+		json_object_set_new(o, "files", json_string(j->files_cache));
+		json_object_set_new(o, "keeps_files", json_boolean(j->keeps_files));
+	}
+
 	return o;
 }
 
@@ -230,6 +275,11 @@ json_t *ci_github(const struct ci_plan *p)
 							    .needs = &all});
 		/* It builds nothing, and so has no sandbox. */
 		json_object_del(json_object_get(index, "container"), "options");
+		/* To sign, the job says who it is; what it signed goes to the repository. */
+		if (p->attest)
+			json_object_update_new(json_object_get(index, "permissions"),
+					       json_pack("{s:s, s:s}", "id-token", "write",
+							 "attestations", "write"));
 		json_object_set_new(jobs, "index", index);
 	}
 

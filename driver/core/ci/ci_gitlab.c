@@ -3,13 +3,13 @@
  * limited to 255 characters. JSON is valid YAML. */
 
 #include "base/sys/json.h"
-#include "core/ci/ci.h"
+#include "core/ci/ci_caches.h"
+#include "core/ci/ci_install.h"
 
 #define TEMPLATE ".ptbuild"
 
-static json_t *cache(const char *key, bool keep)
+static json_t *cache(const char *key, const char *const *paths, bool keep)
 {
-	static const char *const paths[] = CI_CACHE_PATHS;
 	return json_pack("{s:s, s:[s, s], s:s, s:s}", "key", key, "paths", paths[0], paths[1],
 			 "policy", keep ? "pull-push" : "pull", "when", "always");
 }
@@ -47,11 +47,14 @@ static json_t *build_job(const struct ci_plan *p, const struct ci_job *j, struct
 		"tags", ci_labels(j->runner), "script", script, "when",
 		j->wave > 1 ? "always" : NULL);
 	AUTO_JSON json_t *caches = json_array();
+	static const char *const compiled[] = CI_CACHE_PATHS, *const files[] = CI_FILES_PATHS;
 
+	if (*j->files_cache)
+		json_array_append_new(caches, cache(j->files_cache, files, j->keeps_files));
 	if (!p->remote)
-		json_array_append_new(caches, cache(j->cpu_cache, j->makes_cpu));
+		json_array_append_new(caches, cache(j->cpu_cache, compiled, j->makes_cpu));
 	if (!p->remote && *j->gpu_cache)
-		json_array_append_new(caches, cache(j->gpu_cache, j->makes_gpu));
+		json_array_append_new(caches, cache(j->gpu_cache, compiled, j->makes_gpu));
 	if (json_array_size(caches))
 		json_object_set(job, "cache", caches);
 	return job;

@@ -1,4 +1,4 @@
-#include "core/ci/ci.h"
+#include "core/ci/units.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -28,7 +28,7 @@ static int unload(void **state)
 
 static struct ci_choice choice(const char *name, struct arena *a)
 {
-	struct ci_choice c;
+	struct ci_choice c = {0};
 	struct err e = {0};
 
 	assert_ok(variant_parse(tables, name, a, &c.variant, &e), &e);
@@ -437,6 +437,12 @@ static void wrong_tables_are_refused(void **state)
 		    "\"1\", disk: big, "
 		    "minutes: \"1\"}]" REST,
 		    "ci.yaml:2: 'disk': not a size: 'big'");
+	wrong_table("formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: 1G, files: all}]" REST,
+		    "'files': not a size: 'all'");
+	wrong_table(
+		"formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: 1G, attests: all}]" REST,
+		"'all' is not a number of files");
+	wrong_table("formats: []\nwheel_packages: [\"a;b\"]" REST, "'a;b' is not a package");
 	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");
 }
 

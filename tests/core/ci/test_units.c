@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "core/ci/ci.h"
+#include "core/ci/units.h"
 #include "shipped.h"
 
 static struct arena arena;

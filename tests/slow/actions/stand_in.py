@@ -45,6 +45,8 @@ def restore():
             with urllib.request.urlopen(found["archiveLocation"], timeout=60) as reply:
                 tarfile.open(fileobj=io.BytesIO(reply.read()), mode="r:").extractall(".", filter="fully_trusted")
             print("cache restored from", found["cacheKey"])
+            with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as f:
+                f.write("cache-hit=%s\n" % ("true" if found["cacheKey"] == os.environ["KEY"] else "false"))
             return
     print("cache not found for", os.environ["KEY"])
 
