@@ -290,7 +290,7 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t si
 	struct stat st;
 	static const char fixed[] =
 		"download --quiet --disable-pip-version-check --no-input --no-deps --no-cache-dir "
-		"--only-binary :all:";
+		"--only-binary :all: --ignore-requires-python";
 
 	/* pip's own temporary files are as large as the wheel: they belong on the store's disk. */
 	strlist_ref(&argv, &a, "env");
