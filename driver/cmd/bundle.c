@@ -4,6 +4,7 @@
 #include "cmd/slim_gpus.h"
 #include "core/plan/torch_fits.h"
 #include "core/variant/variant.h"
+#include "core/wheel/application.h"
 #include "core/wheel/wheel.h"
 #include "step/index/index.h"
 #include "step/pipeline/make.h"
@@ -11,13 +12,14 @@
 struct bundle_options {
 	struct cmd_build_base base;
 	bool dry_run;
+	const char *gpu, *platform; /* of an application */
 };
 
 /* A wheel of the bundle: what it will be made of, then what was made. */
 struct bundle_item {
 	const char *name, *version;
 	const char *how; /* "built", "cut", "fetched", "captured", "copied" */
-	const char *from;
+	const char *from, *note;
 	const struct official_wheel *official;
 	const char *wheel;
 	bool hit;
@@ -28,7 +30,10 @@ struct bundle {
 	struct bundle_file file;
 	struct bundle_item *items;
 	size_t count;
+	const struct application_row *app; /* NULL: the bundle is a file's */
+	struct official pins;              /* of `app` */
 	struct selection first; /* what all have in common: Python, CUDA, profile, release */
+	const char *release;    /* its name; of an application the version of torch */
 	struct cmd_root_group *group;
 	struct strlist install; /* "torch==2.11.0" */
 	bool lacks;             /* a row, which is no matter of two */
@@ -175,6 +180,29 @@ static void add_item(struct bundle *s, const struct bundle_item *it)
 	s->items[s->count++] = *it;
 }
 
+/* `cut`: slimmed to the GPUs of the profile. */
+static void add_wheel(struct bundle *s, const struct official_wheel *w, bool cut, const char *note)
+{
+	struct arena *a = s->c->arena;
+	const struct profile *p = &s->first.variant.profile;
+	const char *version = w->name.version;
+
+	if (cut)
+		version = arena_printf(
+			a, "%s+%s", version,
+			profile_label(p, strcmp(w->cuda, "-") == 0 ? NULL : w->cuda, a));
+	/* the code for the processor stays upstream's */
+	const char *isa = cut ? strrchr(version, '.') : NULL;
+	if (isa && p->isa)
+		version = arena_strndup(a, version, (size_t)(isa - version));
+	add_item(s, &(struct bundle_item){.name = w->name.dist,
+					  .version = version,
+					  .how = cut ? "cut" : "fetched",
+					  .from = w->file,
+					  .note = note,
+					  .official = w});
+}
+
 static int add_official(struct bundle *s, const struct official *all, const char *package,
 			struct err *e)
 {
@@ -185,43 +213,7 @@ static int add_official(struct bundle *s, const struct official *all, const char
 	if (official_find(all, tables_distribution(package), v->python, v->profile.platform,
 			  v->cuda, a, &w, e) < 0)
 		return -1;
-	const bool cut = s->file.torch == BUNDLE_SLIM;
-	const char *version = cut ? arena_printf(a, "%s+%s", w->name.version,
-						 profile_label(&v->profile, w->cuda, a))
-				  : w->name.version;
-	/* the code for the processor stays upstream's */
-	const char *isa = cut ? strrchr(version, '.') : NULL;
-	if (isa && v->profile.isa)
-		version = arena_strndup(a, version, (size_t)(isa - version));
-	add_item(s, &(struct bundle_item){.name = w->name.dist,
-					  .version = version,
-					  .how = cut ? "cut" : "fetched",
-					  .from = w->file,
-					  .official = w});
-	return 0;
-}
-
-/* Returns the version of the root's torch. Until the root exists, a distribution's label is the end
- * of its release's name: 2.6.0-debian has 2.6.0+debian. */
-static int root_version(struct cmd_context *c, const struct release_row *r, const char **ret,
-			struct err *e)
-{
-	struct cmd_root_state state;
-	const struct root *root;
-	struct torch_source t;
-	const size_t n = strlen(r->base);
-
-	*ret = arena_printf(c->arena, "%s%s%s", r->base, r->name[n] ? "+" : "",
-			    r->name + n + (r->name[n] != '\0'));
-	if (cmd_root_look(c, &state, e) < 0)
-		return -1;
-	if (!state.made ||
-	    (state.world && strcmp(state.world->platform, machine_platform(c->arena)) != 0))
-		return 0;
-	if (cmd_root(c, &root, e) < 0 ||
-	    torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &t, e) < 0)
-		return -1;
-	*ret = t.version;
+	add_wheel(s, w, s->file.torch == BUNDLE_SLIM, NULL);
 	return 0;
 }
 
@@ -238,7 +230,7 @@ static int add_torch(struct bundle *s, struct cmd_context *c, const bool *off, s
 	if (!path)
 		return 0;
 	if (s->file.torch == BUNDLE_ROOT) {
-		if (root_version(c, s->first.release, &version, e) < 0)
+		if (cmd_root_torch(c, s->first.release, &version, e) < 0)
 			return -1;
 		add_item(s, &(struct bundle_item){.name = "torch",
 						  .version = version,
@@ -276,10 +268,111 @@ static int add_torch(struct bundle *s, struct cmd_context *c, const bool *off, s
 	return 0;
 }
 
+/* ---- an application ---- */
+
+static void add_row(struct bundle *s, enum set_kind kind, const char *text, const char *place)
+{
+	if (text)
+		s->file.rows[s->file.count++] = (struct bundle_row){kind, text, text, place};
+}
+
+/* The row of an application as the entries of a file: what the options say, and its wheels. */
+static int load_application(struct bundle *s, const char *asked, struct err *e)
+{
+	struct arena *a = s->c->arena;
+	const struct bundle_options *o = s->c->options;
+	const struct cmd_select *select = &o->base.base.select;
+	const char *gpu = o->gpu, *platform = o->platform ? o->platform : machine_platform(a);
+	struct profile *p = &s->first.variant.profile;
+	const struct hardware *machine;
+	struct application_file f;
+
+	if (cmd_open(s->c, OPEN_TABLES, e) < 0 ||
+	    applications_load(s->c->profiles_dir, a, &f, e) < 0 ||
+	    applications_find(&f, asked, a, &s->app, e) < 0)
+		return -1;
+	if (!gpu) {
+		err_set(e, ERR_USAGE, "bundle needs the GPUs that '%s' is for", asked);
+		return err_hint(e, "name them, for example 'ptbuild bundle %s --gpu sm90'", asked);
+	}
+
+	if (strcmp(gpu, "native") == 0 && slim_native(s->c, &gpu, &machine, e) < 0)
+		return -1;
+	if (cmd_gpu_profile(s->c, gpu, p, e) < 0 ||
+	    application_pins(s->c->profiles_dir, s->app, a, &s->pins, e) < 0)
+		return -1;
+	p->platform = platform;
+	s->file = (struct bundle_file){
+		.name = arena_printf(a, "%s-%s", s->app->name, s->app->version),
+		.torch = BUNDLE_SLIM,
+		.rows = arena_array(a, BUNDLE_PART + s->app->parts_count, sizeof(*s->file.rows))};
+	for (unsigned i = 0; i < s->app->parts_count; i++)
+		add_row(s, BUNDLE_PART, s->app->parts[i].wheel,
+			arena_printf(a, "%s:%u", f.path, s->app->parts[i].line));
+	add_row(s, BUNDLE_PROFILE, gpu, "--gpu");
+	add_row(s, BUNDLE_PYTHON, select->python, "--python");
+	add_row(s, BUNDLE_CUDA, select->cuda, "--cuda");
+	return 0;
+}
+
+static int resolve_application(struct bundle *s, const bool *off, struct err *e)
+{
+	struct arena *a = s->c->arena;
+	struct variant *v = &s->first.variant;
+	const struct official_wheel **wheels;
+	struct application_query q = {.tables = s->c->tables,
+				      .row = s->app,
+				      .pins = &s->pins,
+				      .platform = v->profile.platform,
+				      .off = off}; /* the rows of parts are the first */
+	struct cmd_python python = {.platform = q.platform, .wheels = true};
+
+	for (size_t i = s->app->parts_count; i < s->file.count; i++) {
+		const struct bundle_row *r = &s->file.rows[i];
+		if (r->kind == BUNDLE_PYTHON && !off[i])
+			q.python = r->value;
+		else if (r->kind == BUNDLE_CUDA && !off[i])
+			q.cuda = r->value;
+	}
+
+	for (unsigned i = 0; i < v->profile.targets_count; i++)
+		strlist_ref(&q.gpus, a, v->profile.targets[i].row->capability);
+	if (!q.python) {
+		struct application_query any = {q.tables, q.row, q.pins, .platform = q.platform,
+						.off = off};
+		q.python = "3.13"; /* application_choose says what it lacks */
+		application_pythons(&any, a, &python.pythons);
+		if (python.pythons.count && cmd_python(s->c, &python, &q.python, e) < 0)
+			return -1;
+	}
+
+	if (application_choose(&q, a, &wheels, e) < 0)
+		return -1;
+	v->python = q.python;
+	v->cuda = q.cuda;
+	s->items = arena_array(a, s->app->parts_count, sizeof(*s->items));
+	s->count = 0;
+	for (unsigned i = 0; i < s->app->parts_count; i++) {
+		const struct application_part *p = &s->app->parts[i];
+		if (!wheels[i])
+			continue;
+		add_wheel(s, wheels[i], application_cuts(&q, p, wheels[i]),
+			  *p->why ? p->why : NULL);
+		if (strcmp(p->name, "torch") == 0) {
+			s->release = p->version;
+			v->cuda = strcmp(wheels[i]->cuda, "-") == 0 ? NULL : wheels[i]->cuda;
+		}
+	}
+
+	return 0;
+}
+
 /* The bundle, without the rows that are `off`, as plans and
  * what they make; nothing is built, fetched or kept. */
 static int resolve(struct bundle *s, const bool *off, struct err *e)
 {
+	if (s->app)
+		return resolve_application(s, off, e);
 	const struct strlist none = {0};
 	struct store *store; /* opened for the copy of the context as well */
 
@@ -318,6 +411,7 @@ static int resolve(struct bundle *s, const bool *off, struct err *e)
 	s->items = arena_array(s->c->arena, s->file.count + TABLES_PACKAGES, sizeof(*s->items));
 	s->count = 0;
 	s->first = chosen.items[0];
+	s->release = s->first.release->name;
 	if (!s->first.variant.cuda)
 		s->first.variant.cuda = plans[0]->cuda;
 	cmd_root_enter(&own, groups[0]);
@@ -467,7 +561,8 @@ static int make(struct bundle *s, const char *dir, struct err *e)
 			return -1;
 	}
 
-	const bool build = s->items[s->count - 1].how[0] == 'b';
+	if (s->items[s->count - 1].how[0] != 'b')
+		return 0;
 	struct cmd_select *select = &o->base.base.select;
 	ask(s, arena_array(c->arena, s->file.count, sizeof(bool)), select);
 	if (s->file.torch == BUNDLE_SLIM || s->file.torch == BUNDLE_WHEEL)
@@ -476,7 +571,7 @@ static int make(struct bundle *s, const char *dir, struct err *e)
 	select->python = s->first.variant.python;
 	select->cuda = s->first.variant.cuda;
 	r = (struct pipeline_results){0};
-	int rc = build ? cmd_build(c, &none, &r, e) : 0;
+	int rc = cmd_build(c, &none, &r, e);
 	take_results(s, &r);
 	pipeline_free(&r);
 	return rc;
@@ -562,6 +657,7 @@ static int write_bundle(struct bundle *s, const struct tables *t, const char *di
 static const struct show rows[] = {
 	{.text = "{name}: {profile}, Python {python}[, CUDA {cuda}], release {release}"},
 	{.each = "wheels", .columns = {"package={name}", "version", "made", "from"}, .indent = 2},
+	{.text = "{?note}{name}: {note}", .each = "wheels"},
 	{.text = "{!out}what of these the store has already is taken from it"},
 	SHOW("out", "\n{out}: {files:, }"),
 	SHOW("pip", "{-pip}"),
@@ -576,17 +672,18 @@ static json_t *document(struct bundle *s, const char *dir, bool made)
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct bundle_item *it = &s->items[i];
-		json_array_append_new(wheels, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name",
+		json_array_append_new(wheels, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "name",
 							it->name, "version", it->version, "made",
 							it->hit ? "from the store" : it->how,
-							"from", json_or_null(it->from), "wheel",
+							"from", json_or_null(it->from), "note",
+							json_or_null(it->note), "wheel",
 							json_or_null(made ? it->wheel : NULL)));
 	}
 
-	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:o}", "schema", 1, "name",
-				s->file.name, "profile", v->profile.name, "python", v->python,
-				"cuda", json_or_null(v->cuda), "release", s->first.release->name,
-				"wheels", wheels);
+	json_t *doc =
+		json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:o}", "schema", 1, "name", s->file.name,
+			  "profile", v->profile.name, "python", v->python, "cuda",
+			  json_or_null(v->cuda), "release", s->release, "wheels", wheels);
 	if (!made)
 		return doc;
 	const struct bundle_place here = {install_url(a, dir, INDEX_ALL),
@@ -607,6 +704,27 @@ static json_t *document(struct bundle *s, const char *dir, bool made)
 	return doc;
 }
 
+/* A word that names no file is the name of an application. */
+static bool is_application(const char *word)
+{
+	if (strstr(word, "=="))
+		return true;
+	return !fs_exists(TRUSTED, word) && !strchr(word, '/') && !path_has_suffix(word, ".yaml");
+}
+
+static int load(struct bundle *s, const char *word, struct err *e)
+{
+	struct cmd_context *c = s->c;
+
+	if (is_application(word))
+		return cmd_refuse(c, "an application", " gpu python cuda platform dry-run ", e) < 0
+			       ? -1
+			       : load_application(s, word, e);
+	return cmd_refuse(c, "a file", " sign-key dry-run ", e) < 0
+		       ? -1
+		       : bundle_file_load(word, c->arena, &s->file, e);
+}
+
 static int bundle_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct bundle_options *o = c->options;
@@ -614,11 +732,12 @@ static int bundle_main(struct cmd_context *c, const struct strlist *words, struc
 	const char *dir = c->out_dir;
 
 	if (words->count != 1) {
-		err_set(e, ERR_USAGE, "bundle needs one file, not %zu", words->count);
+		err_set(e, ERR_USAGE, "bundle needs one file or application, not %zu",
+			words->count);
 		return err_hint(e, "for example 'ptbuild bundle bundle.yaml --dry-run'");
 	}
 
-	if (bundle_file_load(words->items[0], c->arena, &s.file, e) < 0)
+	if (load(&s, words->items[0], e) < 0)
 		return -1;
 	bool *off = arena_array(c->arena, s.file.count, sizeof(*off));
 	if (resolve(&s, off, e) < 0) {
@@ -632,7 +751,19 @@ static int bundle_main(struct cmd_context *c, const struct strlist *words, struc
 	return cmd_show(c, document(&s, dir, !o->dry_run), rows, e);
 }
 
+#define OPTION(field) ARG_STRING, offsetof(struct bundle_options, field)
+
 static const struct arg_def bundle_options[] = {
+	{"gpu", 0, OPTION(gpu), "TARGETS",
+	 "of an application: GPUs whose code stays: native, sm90, or sm80+sm90", "<gpu>"},
+	{"python", 0, OPTION(base.base.select.python), "VERSION",
+	 "of an application: Python version (default: the user's, where it has wheels for it)",
+	 "<python>"},
+	{"cuda", 0, OPTION(base.base.select.cuda), "VERSION",
+	 "of an application: refuse a torch of another CUDA toolkit", "<cuda>"},
+	{"platform", 0, OPTION(platform), "NAME",
+	 "of an application: the wheels' platform (default: this machine's)",
+	 "x86_64-linux aarch64-linux"},
 	{"dry-run", 0, ARG_FLAG, offsetof(struct bundle_options, dry_run), NULL,
 	 "show what would be built from what, or which entries conflict, and build nothing", NULL},
 	{0},
@@ -641,9 +772,10 @@ static const struct arg_def bundle_options[] = {
 const struct command command_bundle = {
 	.name = "bundle",
 	.summary = "make torch, companions and extensions that fit together",
-	.usage = "FILE [--dry-run] [--out DIR] [OPTION...]",
+	.usage = "FILE | NAME==VERSION --gpu TARGETS [--dry-run] [--out DIR] [OPTION...]",
 	.tables = {cmd_build_options, bundle_options},
-	.arguments = {{"FILE", "the rows of the bundle", "<file>"}},
+	.arguments = {{"FILE|NAME==VERSION", "the rows of the bundle, or an application",
+		       "<bundle>"}},
 	.options_size = sizeof(struct bundle_options),
 	.run = bundle_main,
 };

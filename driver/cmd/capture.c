@@ -1,4 +1,6 @@
+#include "base/sys/machine.h"
 #include "cmd/build.h"
+#include "core/world/world.h"
 
 static int check_package(const struct strlist *words, struct err *e)
 {
@@ -26,6 +28,28 @@ int cmd_capture(struct cmd_context *c, struct pipeline_results *ret, struct err 
 	return cmd_root(c, &q.root, e) < 0 || cmd_build_common(c, &q, e) < 0
 		       ? -1
 		       : pipeline_capture(&q, c->arena, ret, e);
+}
+
+int cmd_root_torch(struct cmd_context *c, const struct release_row *r, const char **ret,
+		   struct err *e)
+{
+	struct cmd_root_state state;
+	const struct root *root;
+	struct torch_source t;
+	const size_t n = strlen(r->base);
+
+	*ret = arena_printf(c->arena, "%s%s%s", r->base, r->name[n] ? "+" : "",
+			    r->name + n + (r->name[n] != '\0'));
+	if (cmd_root_look(c, &state, e) < 0)
+		return -1;
+	if (!state.made ||
+	    (state.world && strcmp(state.world->platform, machine_platform(c->arena)) != 0))
+		return 0;
+	if (cmd_root(c, &root, e) < 0 ||
+	    torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &t, e) < 0)
+		return -1;
+	*ret = t.version;
+	return 0;
 }
 
 static int capture_main(struct cmd_context *c, const struct strlist *words, struct err *e)

@@ -1,7 +1,7 @@
 #include "cmd/cmd.h"
 #include "core/plan/plan.h"
 #include "core/variant/variant.h"
-#include "core/wheel/wheel.h"
+#include "core/wheel/application.h"
 #include "core/world/world.h"
 
 struct completion_options {
@@ -122,6 +122,17 @@ static int add_official(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
+static int add_bundles(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct application_file f;
+
+	if (applications_load(t->dir, a, &f, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < f.applications_count; i++)
+		strlist_ref(ret, a, f.applications[i].parts[0].wheel);
+	return 0;
+}
+
 static int add_worlds(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
 {
 	return world_part_names(t->dir, a, ret, e);
@@ -148,6 +159,7 @@ static const struct words {
 	{"world", .add = add_worlds},
 	{"gpu", .add = add_gpus},
 	{"official", .add = add_official},
+	{"bundle", .add = add_bundles},
 };
 
 /* The kind is one of `words`: the options' table has them. */
@@ -213,6 +225,9 @@ static void offer_values(const struct offers *o, const char *values)
 	const char *before = list_before(o, values);
 	for (size_t i = 0; i < names.count; i++)
 		offer(o, arena_printf(o->c->arena, "%s%s", before, names.items[i]), "");
+	/* a name of the tables, or a file */
+	if (strcmp(values, "<bundle>") == 0 && !o->out->len)
+		buf_printf(o->out, "<file>\n");
 }
 
 static void offer_options(const struct offers *o, const struct arg_def *table,
@@ -378,7 +393,7 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 static const struct arg_def completion_options[] = {
 	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND",
 	 "print the names of this kind from the tables",
-	 "release profile variant matrix python isa cuda blas world gpu official"},
+	 "release profile variant matrix python isa cuda blas world gpu official bundle"},
 	{"offers", 0, ARG_FLAG, offsetof(struct completion_options, offers), NULL,
 	 "print completions for the last argument of the command line after '--'", NULL},
 	{0},

@@ -4,12 +4,12 @@
 #include "core/ci/ci.h"
 #include "core/plan/plan.h"
 #include "core/variant/variant.h"
-#include "core/wheel/wheel.h"
+#include "core/wheel/application.h"
 #include "core/world/world.h"
 #include "step/test/test.h"
 #include "step/world/toolkit_tree.h"
 
-enum { RELEASES, MATRICES, PROFILES, ISAS, GPUS, TOOLKITS, BLAS, TOGGLES, SECTIONS };
+enum { RELEASES, BUNDLES, MATRICES, PROFILES, ISAS, GPUS, TOOLKITS, BLAS, TOGGLES, SECTIONS };
 
 struct list_options {
 	struct cmd_globals global;
@@ -55,6 +55,34 @@ static int add_releases(const struct tables *t, struct arena *a, json_t *rows, s
 		}
 
 		json_add(row, r, fields);
+	}
+
+	return 0;
+}
+
+JSON_FIELDS(part_fields, TEXT(application_part, wheel), TEXT(application_part, python),
+	    LIST(application_part, requires), LIST(application_part, gpus),
+	    LIST(application_part, platforms), TEXT(application_part, why));
+
+static int add_bundles(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
+{
+	struct application_file f;
+
+	if (applications_load(t->dir, a, &f, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < f.applications_count; i++) {
+		const struct application_row *r = &f.applications[i];
+		json_t *row = add_row(rows);
+		put(row, "name", r->name);
+		put(row, "version", r->version);
+		for (unsigned k = 0; k < r->parts_count; k++)
+			if (strcmp(r->parts[k].name, "torch") == 0)
+				put(row, "torch", r->parts[k].version);
+		put(row, "note", r->note);
+		put(row, "source", r->source);
+		json_object_set_new(
+			row, "wheels",
+			json_rows(r->parts, r->parts_count, sizeof(*r->parts), part_fields));
 	}
 
 	return 0;
@@ -215,6 +243,7 @@ static const struct section sections[SECTIONS] = {
 	[RELEASES] = {COLUMNS("releases", "name", "pytorch", "torchvision", "torchaudio", "pythons",
 			      "toolkits"),
 		      .add = add_releases},
+	[BUNDLES] = {COLUMNS("bundles", "name", "version", "torch", "note"), .add = add_bundles},
 	[MATRICES] = {COLUMNS("matrices", "name", "release", ">variants", ">refused", "note"),
 		      .add = add_matrices},
 	[PROFILES] = {COLUMNS("profiles", "name", "platform", "gpu", "isa"), .add = add_profiles},
@@ -236,6 +265,7 @@ static const struct section sections[SECTIONS] = {
 /* In the order of the sections. */
 static const struct arg_def list_defs[] = {
 	{"releases", 0, ASKED(RELEASES), "pinned sets: versions, Pythons, CUDA toolkits", NULL},
+	{"bundles", 0, ASKED(BUNDLES), "applications for 'ptbuild bundle NAME==VERSION'", NULL},
 	{"matrices", 0, ASKED(MATRICES),
 	 "named sets of variants: how many they hold, and how many of those cannot be built", NULL},
 	{"profiles", 0, ASKED(PROFILES),
@@ -268,6 +298,7 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 	const struct stable_abi *abi;
 	const struct world_part *part;
 	const struct ci_tables *ci;
+	struct application_file applications;
 	const char *world;
 	struct strlist parts = {0};
 
@@ -285,6 +316,8 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 	for (size_t i = 0; i < parts.count; i++)
 		if (world_part_load(t->dir, parts.items[i], a, &part, e) < 0)
 			return -1;
+	if (applications_load(t->dir, a, &applications, e) < 0)
+		return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (test_table_world(t->dir, t->releases[i].name, a, &world, e) < 0)
 			return -1;
@@ -366,7 +399,8 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
-	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] "
+	.usage = "[--releases] [--bundles] [--matrices] [--profiles [DIR]] [--isas] [--gpus] "
+		 "[--toolkits] "
 		 "[--blas] [--toggles]",
 	.tables = {list_defs},
 	.arguments = {{"DIR", "after --profiles: the directory of the tables", "<dir>"}},

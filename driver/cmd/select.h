@@ -135,6 +135,10 @@ void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
 int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e) MUST_CHECK;
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
+/* cmd_root_torch: the version of the root's torch. Until the root exists, a distribution's label is
+ * the end of its release's name: 2.6.0-debian has 2.6.0+debian. */
+int cmd_root_torch(struct cmd_context *c, const struct release_row *r, const char **ret,
+		   struct err *e) MUST_CHECK;
 /* cmd_root_default: without --root and with a sandbox, the release's world for builds without CUDA
  * becomes that of the command; if it has none, this machine's root stays. */
 int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e) MUST_CHECK;

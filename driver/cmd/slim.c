@@ -65,6 +65,30 @@ static int set_target(struct cmd_context *c, const struct tables *t, const struc
 	return 0;
 }
 
+static int profile_of(struct cmd_context *c, const char *word, struct profile *ret, struct err *e)
+{
+	if (profile_parse(c->tables, arena_printf(c->arena, "%s-avx2", word), c->arena, ret, e) ==
+	    0)
+		return 0;
+	/* of the profile that it was made a part of nobody knows */
+	struct err why = *e;
+	const char *text = strstr(why.msg, "': ");
+	err_set(e, why.kind, "option '--gpu': %s", text ? text + 3 : why.msg);
+	return *why.hint ? err_hint(e, "%s", why.hint) : -1;
+}
+
+int cmd_gpu_profile(struct cmd_context *c, const char *word, struct profile *ret, struct err *e)
+{
+	struct slim_target target;
+
+	if (cmd_open(c, OPEN_TABLES, e) < 0 || profile_of(c, word, ret, e) < 0 ||
+	    set_target(c, c->tables, ret, word, &target, e) < 0)
+		return -1;
+	ret->isa = NULL;
+	ret->name = target.name;
+	return 0;
+}
+
 /* "sm80+sm90" of --gpu, the GPU part of --profile. The instruction set
  * of a profile says nothing: the code for the processor stays as it is. */
 static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct err *e)
@@ -98,18 +122,8 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 				e, "use --gpu native, or name the GPU, for example --gpu sm90");
 		}
 
-		int rc = i < o->gpus.count
-				 ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word),
-						 c->arena, &p, e)
-				 : profile_load(t, word, c->arena, &p, e);
-		/* of the profile that it was made a part of nobody knows */
-		if (rc < 0 && i < o->gpus.count) {
-			struct err why = *e;
-			const char *text = strstr(why.msg, "': ");
-			err_set(e, why.kind, "option '--gpu': %s", text ? text + 3 : why.msg);
-			return *why.hint ? err_hint(e, "%s", why.hint) : -1;
-		}
-
+		int rc = i < o->gpus.count ? profile_of(c, word, &p, e)
+					   : profile_load(t, word, c->arena, &p, e);
 		if (rc < 0 || set_target(c, t, &p, word, to, e) < 0)
 			return -1;
 		if (i >= o->gpus.count && !ret->platform)

@@ -37,6 +37,10 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 /* cmd_official_fetch: pinned wheels, into the store. */
 int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels,
 		       size_t count, struct strlist *ret, struct err *e) MUST_CHECK;
+/* cmd_gpu_profile: GPUs of --gpu ("sm80+sm90") as a profile without an instruction set; ERR_CONFIG
+ * for what is no GPU, ERR_USAGE for what cmd_slim does not keep alone ("sm90a"). */
+int cmd_gpu_profile(struct cmd_context *c, const char *word, struct profile *ret,
+		    struct err *e) MUST_CHECK;
 /* cmd_slim: a wheel cut to the GPUs of a profile, in `dir`; *ret NULL: it has no GPU code. */
 int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir,
 	     const char **ret, struct err *e) MUST_CHECK;

@@ -1,10 +1,11 @@
-"""'ptbuild slim' on a wheel with fat binaries in a library of gcc: the wheel, an installed environment, kills, refusals."""
+"""'ptbuild slim' on a wheel with fat binaries in a library of gcc: the wheel, an installed environment, the bundle of an application, kills, refusals."""
 
 import base64
 import csv
 import ctypes
 import glob
 import hashlib
+import http.server
 import json
 import os
 import random
@@ -13,11 +14,12 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 
 from toy import main
-from wheelsite import clean_env, venv
+from wheelsite import clean_env, make_wheel, venv
 
 SIZE = 300000
 CODE = r"""
@@ -608,6 +610,94 @@ def test_nvidias_libraries_in_the_wheel_of_another(world):
             assert any(n.endswith("/NOT-FOR-PASSING-ON") for n in z.namelist()) is private
             assert (z.getinfo("torch/lib/libnvjpeg.so.12").file_size == len(files["torch/lib/libnvjpeg.so.12"])) is not private
         assert world.run("index", out).returncode == (7 if private else 0)
+
+
+class Index(http.server.BaseHTTPRequestHandler):
+    """An index with a page in JSON for each distribution, and its wheels."""
+
+    def do_GET(self):
+        files, asked = self.server.files, self.server.asked
+        asked.append(self.path)
+        name = self.path.strip("/").split("/")[-1]
+        data = files.get(name)
+        if self.path.startswith("/simple/"):
+            mine = [n for n in files if n.split("-")[0] == name]
+            data = json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": [{"filename": n, "url": f"/files/{n}", "hashes": {"sha256": hashlib.sha256(files[n]).hexdigest()}, "size": len(files[n])} for n in mine]}).encode()
+        self.send_response(200 if data else 404)
+        self.send_header("Content-Length", str(len(data or b"")))
+        self.end_headers()
+        self.wfile.write(data or b"")
+
+    def log_message(self, *args):
+        pass
+
+
+def application(world):
+    """A row of an application with the torch of this test; the wheels by name."""
+    folder = world.path("application")
+    os.makedirs(os.path.join(world.profiles, "bundles"), exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
+    files = {}
+    for path in (make_wheel(folder, "toyapp", "1.0", ["torch==2.9.1"]), official(world)):
+        with open(path, "rb") as f:
+            files[os.path.basename(path)] = f.read()
+    with open(os.path.join(world.profiles, "bundles.yaml"), "w") as f:
+        f.write("applications:\n  - name: toyapp\n    version: '1.0'\n    source: a test\n    parts:\n"
+                "      - {wheel: toyapp==1.0, python: '>=3.8', requires: [torch==2.9.1], why: it has no GPU code}\n"
+                "      - {wheel: torch==2.9.1, gpus: ['80', '90', '120']}\n")
+    with open(os.path.join(world.profiles, "bundles", "toyapp-1.0"), "w") as f:
+        f.write("ptbuild official 1\n" + "".join(f"{n} {hashlib.sha256(d).hexdigest()} {len(d)} {'12.8' if n.startswith('torch') else '-'}\n" for n, d in files.items()))
+    return files
+
+
+def test_bundle_of_an_application(world):
+    """From a row of the table to what pip installs, from an index of this machine."""
+    files = application(world)
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    httpd.files, httpd.asked = files, []
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    words = ("bundle", "toyapp==1.0", "--gpu", "sm90", "--python", "3.11", "--platform", "x86_64-linux", "--out", world.path("app"))
+    env = {**os.environ, "PIP_INDEX_URL": f"http://127.0.0.1:{httpd.server_address[1]}/simple", "no_proxy": "127.0.0.1"}
+    dry = world.run(*words, "--dry-run", env=env)
+    assert dry.stdout == ("toyapp-1.0: sm90, Python 3.11, CUDA 12.8, release 2.9.1\n"
+                          "package  version           made     from\n"
+                          "toyapp   1.0               fetched  toyapp-1.0-py3-none-any.whl\n"
+                          "torch    2.9.1+cu128.sm90  cut      torch-2.9.1-py3-none-manylinux_2_28_x86_64.whl\n"
+                          "toyapp: it has no GPU code\n"
+                          "what of these the store has already is taken from it\n"), dry.stdout + dry.stderr
+    assert not httpd.asked and not os.path.exists(world.path("app")), httpd.asked
+    made = world.run(*words, "--json", env=env)
+    assert made.returncode == 0, made.stderr
+    httpd.shutdown()
+    httpd.server_close()
+    doc = json.loads(made.stdout)
+    assert [(w["name"], w["version"], w["made"]) for w in doc["wheels"]] == [("toyapp", "1.0", "fetched"), ("torch", "2.9.1+cu128.sm90", "cut")], doc
+    assert {a.split("/")[-1] for a in httpd.asked if a.startswith("/files/")} == set(files), httpd.asked
+    with open(world.path("app", "constraints.txt")) as f:
+        lines = [line.split(" #")[0] for line in f.read().splitlines()]
+    assert lines[1:] == ["toyapp==1.0", "torch==2.9.1+cu128.sm90"], lines
+    for name in ("sbom.cdx.json", "Dockerfile", "simple/toyapp/index.html", "simple/torch/index.html"):
+        assert os.path.getsize(world.path("app", name)), name
+    if os.uname().machine == "x86_64":
+        python = venv(world.path("app-env"))
+        pip = subprocess.run([python, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--index-url", f"file://{world.path('app')}/simple/", "toyapp", "torch", "-c", world.path("app", "constraints.txt")], capture_output=True, text=True, env=clean_env())
+        assert all(f" {n}" in pip.stdout.splitlines()[-1] for n in ("toyapp-1.0", "torch-2.9.1+cu128.sm90")), pip.stdout + pip.stderr
+
+
+def test_bundle_of_an_application_names_conflicts(world):
+    application(world)
+    words = ("bundle", "toyapp", "--gpu", "sm90", "--platform", "x86_64-linux", "--dry-run")
+    for more, status, texts in ((("--python", "3.7"), 7, ["bundles.yaml:6 (parts: toyapp==1.0) and --python (python: 3.7): toyapp 1.0 requires Python >=3.8, not 3.7"]),
+                                (("--cuda", "13.0", "--python", "3.11"), 7, ["bundles.yaml:7 (parts: torch==2.9.1) and --cuda (cuda: 13.0): torch 2.9.1 has no wheel"]),
+                                (("--gpu", "sm75"), 7, ["bundles.yaml:7 (parts: torch==2.9.1) and --gpu (profile: sm75): torch 2.9.1 has no GPU code for compute capability 7.5"]), (("--sign-key", __file__), 2, ["does not support --sign-key"])):
+        r = world.run(*words, *more)
+        assert r.returncode == status and all(t in r.stderr for t in texts), (more, r.returncode, r.stderr)
+    world.change("bundles.yaml", "requires: .torch==2.9.1.", "requires: [torch==2.8.0]")
+    r = world.run(*words)
+    assert r.returncode == 7 and "bundles.yaml:6 (parts: toyapp==1.0)" in r.stderr and "bundles.yaml:7 (parts: torch==2.9.1)" in r.stderr and "toyapp 1.0 requires 'torch==2.8.0', not torch 2.9.1" in r.stderr, r.stderr
+    for word, text in (("toyap", "did you mean 'toyapp'?"), ("toyapp==1.1", "known: 1.0"), ("other.yaml", "other.yaml")):
+        r = world.run("bundle", word, "--gpu", "sm90") if word != "other.yaml" else world.run("bundle", word)
+        assert r.returncode in (2, 3) and text in r.stderr, (word, r.returncode, r.stderr)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"
 
-static const char *const kinds[] = {"profile", "python",     "cuda",
-				    "torch",   "companions", "extensions"};
+static const char *const kinds[] = {"profile",    "python",     "cuda", "torch",
+				    "companions", "extensions", "parts"};
 
 struct bundle_keys {
 	const char *profile, *python, *cuda, *torch;

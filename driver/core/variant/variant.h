@@ -148,7 +148,8 @@ enum set_kind {
 	BUNDLE_CUDA,
 	BUNDLE_TORCH,
 	BUNDLE_COMPANION,
-	BUNDLE_EXTENSION
+	BUNDLE_EXTENSION,
+	BUNDLE_PART /* a wheel of an application, which no file has */
 };
 
 /* What the torch of a set is. */

@@ -43,7 +43,8 @@ static int read_line(const struct reader *r, struct err *e)
 	w.file = fields.items[0];
 	w.sha256 = fields.items[1];
 	w.cuda = fields.items[3];
-	if (wheel_name_parse(w.file, a, &w.name, &why) < 0 || official_machine(w.name.platform) < 0)
+	if (wheel_name_parse(w.file, a, &w.name, &why) < 0 ||
+	    (official_machine(w.name.platform) < 0 && strcmp(w.name.platform, "any") != 0))
 		return bad(r, why.kind ? why.msg : "not a wheel for Linux", e);
 	if (!digest_valid_hex(w.sha256))
 		return bad(r, "not a sha256", e);
@@ -108,15 +109,12 @@ bool official_pinned(const char *profiles, const char *release, struct arena *a)
 	return version_valid(release) && fs_exists(TRUSTED, path);
 }
 
-int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret,
-		  struct err *e)
+int official_read_file(const char *path, struct arena *a, struct official *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	struct official o = {.path = path_join(a, path_join(a, profiles, "official"), release)};
+	struct official o = {.path = path};
 	struct reader r = {.o = &o, .a = a};
 
-	if (!version_valid(release) || !fs_exists(TRUSTED, o.path))
-		return no_file(profiles, release, a, e);
 	if (fs_read(TRUSTED, o.path, FILE_MAX, &text, e) < 0)
 		return -1;
 	char *rest = arena_strdup(a, buf_cstr(&text));
@@ -137,6 +135,16 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 
 	*ret = o;
 	return 0;
+}
+
+int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret,
+		  struct err *e)
+{
+	const char *path = path_join(a, path_join(a, profiles, "official"), release);
+
+	if (!version_valid(release) || !fs_exists(TRUSTED, path))
+		return no_file(profiles, release, a, e);
+	return official_read_file(path, a, ret, e);
 }
 
 void official_text(const struct official *o, const char *release, struct buf *out)
@@ -227,6 +235,19 @@ bool official_has(const struct official *o, const char *dist, struct arena *a)
 	return false;
 }
 
+static const char *machine_of(const struct official_wheel *w)
+{
+	if (strcmp(w->name.platform, "any") == 0)
+		return "every machine";
+	return official_machine(w->name.platform) ? "aarch64" : "x86_64";
+}
+
+static bool on_platform(const struct official_wheel *w, const char *platform)
+{
+	return strcmp(w->name.platform, "any") == 0 ||
+	       official_machine(w->name.platform) == machine_is_arm(platform);
+}
+
 /* torch is for one toolkit; the runtime of its companions serves all of a major version. */
 static bool fits_cuda(const struct official_wheel *w, const char *dist, const char *cuda)
 {
@@ -246,11 +267,11 @@ int official_find(const struct official *o, const char *dist, const char *python
 		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
 			continue;
 		/* "cp313t" is another interpreter. */
-		strlist_addf(&have, a, "%s for %s with CUDA %s",
+		const bool labelled = strcmp(w->cuda, "-") != 0;
+		strlist_addf(&have, a, "%s for %s%s%s",
 			     path_has_suffix(w->name.abi, "t") ? w->name.abi : w->name.python,
-			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
-		if (wheel_name_takes(&w->name, python, a) &&
-		    official_machine(w->name.platform) == machine_is_arm(platform) &&
+			     machine_of(w), labelled ? " with CUDA " : "", labelled ? w->cuda : "");
+		if (wheel_name_takes(&w->name, python, a) && on_platform(w, platform) &&
 		    fits_cuda(w, dist, cuda)) {
 			*ret = w;
 			return 0;

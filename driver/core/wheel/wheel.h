@@ -183,7 +183,10 @@ struct official {
 	struct strlist gpus[2];
 };
 
-/* official_read: ERR_CONFIG names file and line; a release without one names those there are. */
+/* official_read: ERR_CONFIG names file and line; a release without one names those there are.
+ * official_read_file: such a file by its path, which may have wheels for every platform too. */
+int official_read_file(const char *path, struct arena *a, struct official *ret,
+		       struct err *e) MUST_CHECK;
 int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret,
 		  struct err *e) MUST_CHECK;
 /* official_pinned: whether there is a file of that release. */
