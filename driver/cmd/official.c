@@ -42,8 +42,24 @@ int cmd_official_python(struct cmd_context *c, const struct official *all,
 	list_pythons(all, q, c->arena, &p.pythons);
 	if (p.pythons.count)
 		return cmd_python(c, &p, ret, e);
-	*ret = "3.13"; /* official_find says what there is */
+	/* official_find says what there is */
+	struct host_python host = {0};
+	host_python(c->run, c->arena, &host);
+	*ret = host.version ? host.version : "3.13";
 	return 0;
+}
+
+static const char *other_platform(const char *platform)
+{
+	return machine_is_arm(platform) ? "x86_64-linux" : "aarch64-linux";
+}
+
+/* Whether only systems of another platform have the GPU. */
+static bool is_elsewhere(const struct tables *t, const char *gpu, const char *platform)
+{
+	const struct gpu_row *row = tables_gpu(t, gpu);
+
+	return row && !strings_allow(row->platforms, row->platforms_count, platform);
 }
 
 /* The targets, each with "sm", for which torch of the release has no code. */
@@ -54,7 +70,8 @@ static struct strlist lacking_targets(const struct tables *t, const struct offic
 
 	for (size_t i = 0; i < q->gpus.count; i++) {
 		const struct gpu_row *row = tables_gpu(t, q->gpus.items[i]);
-		if (!row || !official_serves(t, all, q->platform, row->capability))
+		if (!row || is_elsewhere(t, q->gpus.items[i], q->platform) ||
+		    !official_serves(t, all, q->platform, row->capability))
 			strlist_addf(&lacking, a, "sm%s", q->gpus.items[i]);
 	}
 
@@ -106,6 +123,7 @@ struct newest_asked {
 	const struct cmd_official *q;
 	const char *python; /* NULL: any */
 	struct arena *arena;
+	const char *release; /* this one alone; NULL: any */
 };
 
 /* The newest release that serves what is asked; ret->release NULL: none. */
@@ -114,11 +132,16 @@ static int find_newest(const struct newest_asked *n, struct official_choice *ret
 	const struct cmd_official *q = n->q;
 	const struct hardware h = described(n->tables, q, n->python, n->arena);
 	const struct official_query wanted = {.machine = &h,
+					      .release = n->release,
 					      .cuda = q->cuda,
 					      .dists = &q->dists,
 					      .all = q->all,
 					      .any_driver = true};
 
+	*ret = (struct official_choice){0};
+	for (size_t i = 0; i < q->gpus.count; i++)
+		if (is_elsewhere(n->tables, q->gpus.items[i], q->platform))
+			return 0;
 	return official_for(n->tables, &wanted, n->arena, ret, e);
 }
 
@@ -152,18 +175,46 @@ static bool is_planned(const struct tables *t, const char *profile, struct arena
 	return false;
 }
 
+/* ": only aarch64-linux systems have sm110" behind an error, or "". */
+static const char *elsewhere_text(const struct tables *t, const struct cmd_official *q,
+				  struct arena *a)
+{
+	struct strlist names = {0};
+
+	for (size_t i = 0; i < q->gpus.count; i++)
+		if (is_elsewhere(t, q->gpus.items[i], q->platform))
+			strlist_addf(&names, a, "sm%s", q->gpus.items[i]);
+	if (!names.count)
+		return "";
+	return arena_printf(a, ": only %s systems have %s", other_platform(q->platform),
+			    strlist_join(&names, a, ", "));
+}
+
+/* The oldest instruction set of the systems that have the GPU. */
+static const char *least_isa(const struct tables *t, const char *gpu, const char *platform)
+{
+	const char *on = is_elsewhere(t, gpu, platform) ? other_platform(platform) : platform;
+
+	return machine_is_arm(on) ? "armv8_2" : "avx2";
+}
+
 /* Builds for the targets: one for all of them, else one for each. */
 static int hint_build(const struct tables *t, const struct cmd_official *q, struct arena *a,
 		      struct err *e)
 {
-	const char *isa = machine_is_arm(q->platform) ? "armv8_2" : "avx2";
+	const char *isa = least_isa(t, q->gpus.items[0], q->platform);
 	const char *all = arena_printf(a, "sm%s-%s", strlist_join(&q->gpus, a, "+sm"), isa);
 	struct strlist lines = {0};
+	bool mixed = false;
 
-	if (is_planned(t, all, a))
+	for (size_t i = 0; i < q->gpus.count; i++)
+		mixed |= strcmp(least_isa(t, q->gpus.items[i], q->platform), isa) != 0;
+
+	if (!mixed && is_planned(t, all, a))
 		return err_hint(e, "'ptbuild plan --profile %s' shows a build for it", all);
 	for (size_t i = 0; i < q->gpus.count; i++) {
-		const char *one = arena_printf(a, "sm%s-%s", q->gpus.items[i], isa);
+		const char *gpu = q->gpus.items[i];
+		const char *one = arena_printf(a, "sm%s-%s", gpu, least_isa(t, gpu, q->platform));
 		if (is_planned(t, one, a))
 			strlist_addf(&lines, a, "'ptbuild plan --profile %s'", one);
 	}
@@ -175,23 +226,88 @@ static int hint_build(const struct tables *t, const struct cmd_official *q, stru
 			lines.count == 1 ? "s" : "");
 }
 
-/* What would help where no release serves: another Python, another driver, or a build. */
+static bool has_newest(const struct newest_asked *n, struct official_choice *ret)
+{
+	return find_newest(n, ret, ERR_IGNORED) == 0 && ret->release;
+}
+
+/* The same for the Python that is nearest to the one that is asked for. */
+static bool has_nearest_python(const struct newest_asked *n, struct official_choice *ret)
+{
+	enum { MOST_APART = 10 };
+	struct newest_asked near = *n;
+	const bool three = n->python && strncmp(n->python, "3.", 2) == 0;
+	const long minor = three ? strtol(n->python + 2, NULL, 10) : 0;
+
+	for (long apart = 1; three && apart <= MOST_APART; apart++) {
+		near.python = arena_printf(n->arena, "3.%ld", minor + apart);
+		if (has_newest(&near, ret))
+			return true;
+		near.python = arena_printf(n->arena, "3.%ld", minor - apart);
+		if (minor >= apart && has_newest(&near, ret))
+			return true;
+	}
+
+	near.python = NULL;
+	return has_newest(&near, ret);
+}
+
+/* Wheels of the other platform; false: it has none either. */
+static bool hint_platform(const struct newest_asked *n, struct err *e)
+{
+	struct cmd_official there = *n->q;
+	struct newest_asked asked = *n;
+	struct official_choice other;
+
+	there.platform = other_platform(n->q->platform);
+	there.machine = NULL;
+	asked.q = &there;
+	if (!has_newest(&asked, &other))
+		return false;
+	err_hint(e, "use --platform %s: release %s has it there", there.platform, other.release);
+	return true;
+}
+
+/* A target that the newest toolkit has under another number. */
+static const char *newest_note(const struct newest_asked *n)
+{
+	const struct tables *t = n->tables;
+
+	for (size_t i = 0; i < n->q->gpus.count && t->toolkits_count; i++) {
+		const unsigned gpu = gpu_code_parse(n->q->gpus.items[i]).number;
+		const struct gpu_row *row =
+			gpu_renamed(t, gpu, t->toolkits[t->toolkits_count - 1].version);
+		if (row)
+			return row->note;
+	}
+
+	return NULL;
+}
+
+/* What would help where no release serves: another Python, CUDA, driver or platform, or a build. */
 static int hint_newest(const struct newest_asked *n, struct err *e)
 {
 	const struct cmd_official *q = n->q;
-	struct cmd_official no_driver = *q;
-	struct newest_asked any_python = *n, any_driver = *n;
+	struct cmd_official no_driver = *q, no_cuda = *q;
+	struct newest_asked any_cuda = *n, any_driver = *n;
 	struct official_choice other;
 
 	no_driver.machine = NULL;
-	any_python.python = NULL;
+	no_cuda.cuda = NULL;
+	any_cuda.q = &no_cuda;
 	any_driver.q = &no_driver;
-	if (find_newest(&any_python, &other, ERR_IGNORED) == 0 && other.release)
+	if (has_nearest_python(n, &other))
 		return err_hint(e, "use --python %s, which release %s is for", other.wheel_python,
 				other.release);
-	if (q->machine && find_newest(&any_driver, &other, ERR_IGNORED) == 0 && other.release)
+	if (q->cuda && has_newest(&any_cuda, &other))
+		return err_hint(e, "leave --cuda out: release %s is for CUDA %s", other.release,
+				other.cuda);
+	if (q->machine && has_newest(&any_driver, &other))
 		return err_hint(e, "update the driver: 'ptbuild detect' shows which CUDA it runs");
-	return hint_build(n->tables, q, n->arena, e);
+	if (hint_platform(n, e))
+		return -1;
+	const char *note = newest_note(n);
+	return note ? err_hint(e, "%s", note) : hint_build(n->tables, q, n->arena, e);
 }
 
 int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python,
@@ -202,7 +318,7 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 	struct host_python host = {0};
 	const char *targets = targets_text(q, c->arena);
 	struct official_choice w = {0};
-	if (!python && strcmp(q->platform, machine_platform(c->arena)) == 0)
+	if (!python)
 		host_python(c->run, c->arena, &host);
 	asked.python = host.version;
 	if (host.version && find_newest(&asked, &w, e) < 0)
@@ -219,9 +335,56 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 		return 0;
 	}
 
-	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver,
-		python ? " and Python " : "", python ? python : "");
+	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s%s%s%s", targets, driver,
+		python ? " and Python " : "", python ? python : "", q->cuda ? " and CUDA " : "",
+		q->cuda ? q->cuda : "", elsewhere_text(c->tables, q, c->arena));
 	return hint_newest(&asked, e);
+}
+
+/* The CUDA versions of torch in a release, "-" for none. */
+static struct strlist torch_cudas(const struct official *all, const char *platform, struct arena *a)
+{
+	struct strlist found = {0};
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct official_wheel *w = &all->wheels[i];
+		if (strcmp(w->name.dist, "torch") == 0 &&
+		    official_machine(w->name.platform) == machine_is_arm(platform))
+			strlist_once(&found, a, w->cuda);
+	}
+
+	return found;
+}
+
+/* --cuda is one that torch of the release has; else the hint names the releases that have it. */
+static int check_cuda(const struct tables *t, const struct official *all,
+		      const struct cmd_official *q, struct arena *a, struct err *e)
+{
+	struct strlist have = torch_cudas(all, q->platform, a), releases = {0};
+
+	if (!q->cuda || !strlist_contains(&q->dists, "torch") || !have.count ||
+	    strlist_contains(&have, q->cuda))
+		return 0;
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		const char *name = t->releases[i].name;
+		struct official other;
+		if (!official_pinned(t->dir, name, a) ||
+		    official_read(t->dir, name, a, &other, ERR_IGNORED) < 0)
+			continue;
+		const struct strlist cudas = torch_cudas(&other, q->platform, a);
+		if (strlist_contains(&cudas, q->cuda))
+			strlist_ref(&releases, a, name);
+	}
+
+	const char *versions = "the CPU";
+	if (!strlist_contains(&have, "-"))
+		versions = arena_printf(a, "CUDA %s", strlist_join(&have, a, " and "));
+	err_set(e, ERR_CONFIG, "release %s is for %s on %s, not for CUDA %s", q->release, versions,
+		q->platform, q->cuda);
+	if (!releases.count)
+		return err_hint(e, "no official torch is for CUDA %s: leave --cuda out", q->cuda);
+	return err_hint(e, "releases for CUDA %s: %s; for example --release %s", q->cuda,
+			strlist_join(&releases, a, ", "), releases.items[releases.count - 1]);
 }
 
 int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python,
@@ -229,21 +392,27 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 {
 	struct official all;
 	const struct tables *t = c->tables;
-	const struct newest_asked asked = {t, q, python, c->arena};
+	const struct newest_asked asked = {
+		.tables = t, .q = q, .python = python, .arena = c->arena};
+	struct newest_asked same = asked;
 
-	if (official_read(t->dir, q->release, c->arena, &all, e) < 0)
+	same.release = q->release;
+	if (official_read(t->dir, q->release, c->arena, &all, e) < 0 ||
+	    check_cuda(t, &all, q, c->arena, e) < 0)
 		return -1;
 	const struct strlist lacking = lacking_targets(t, &all, q, c->arena);
 	if (!lacking.count || !strlist_contains(&q->dists, "torch"))
 		return 0;
-	err_set(e, ERR_POLICY, "official torch %s has no code for %s", q->release,
-		strlist_join(&lacking, c->arena, ", "));
+	err_set(e, ERR_POLICY, "official torch %s has no code for %s%s", q->release,
+		strlist_join(&lacking, c->arena, ", "), elsewhere_text(t, q, c->arena));
 	const char *note = renamed_note(t, &all, q);
 	if (note)
 		return err_hint(e, "%s", note);
 	struct official_choice other;
 	if (find_newest(&asked, &other, ERR_IGNORED) == 0 && other.release)
 		return err_hint(e, "the newest release that has it: --release %s", other.release);
+	if (hint_platform(&same, e) || hint_platform(&asked, e))
+		return -1;
 	return hint_build(t, q, c->arena, e);
 }
 
@@ -306,15 +475,28 @@ int cmd_official_cuda(const struct fetcher *by, const struct cmd_listed *l, cons
 		ret[machine] = official_cuda(&h, platforms[machine], by->arena);
 	}
 
+	size_t known = 0;
 	for (size_t k = 0; k < ARRAY_LEN(platforms); k++) {
-		ret[k] = ret[k] ? ret[k] : tried[k] ? l->known : "-";
-		if (!ret[k]) {
+		if (!ret[k])
+			ret[k] = tried[k] ? l->known : "-";
+		known += tried[k] && ret[k];
+	}
+
+	for (size_t k = 0; k < ARRAY_LEN(platforms); k++) {
+		if (ret[k])
+			continue;
+		if (!known) {
 			err_set(e, ERR_NETWORK,
 				"the index has no metadata of '%s' for %s: its CUDA version is "
 				"unknown",
 				l->asked, platforms[k]);
 			return err_hint(e, "name it: --cuda VERSION");
 		}
+
+		log_warn(by->run->log,
+			 "leaving out '%s' for %s: the index has no metadata of it, so its CUDA "
+			 "version is unknown; --cuda names it",
+			 l->asked, platforms[k]);
 	}
 
 	return 0;

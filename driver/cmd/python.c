@@ -50,8 +50,8 @@ int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **r
 	if (!q->pythons.count)
 		return err_set(e, ERR_CONFIG, "release '%s' has no Python",
 			       q->release ? q->release->name : "");
-	/* what runs on another platform is not for the Python of this machine */
-	if (strcmp(q->platform, machine_platform(c->arena)) != 0)
+	/* what is built for another platform is not for the Python of this machine */
+	if (!q->wheels && strcmp(q->platform, machine_platform(c->arena)) != 0)
 		return take_newest(c, q, "", ret);
 	if (!q->wheels && (c->global->root || cmd_sandbox(c) == SANDBOX_NONE))
 		return take_root(c, q, ret);

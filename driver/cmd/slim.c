@@ -6,7 +6,7 @@
 #include "core/machine/detect.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
-#include "step/fetch/fetch.h"
+#include "step/fetch/fetch_room.h"
 #include "step/pack/pack.h"
 #include "step/slim/slim_env.h"
 
@@ -176,8 +176,12 @@ static json_t *files_json(const struct fatbin_file_cut *files, size_t count,
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, slim_file_json(&files[i], w, a));
+	for (size_t i = 0; i < count; i++) {
+		json_t *one = slim_file_json(&files[i], w, a);
+		json_object_set_new(one, "-runs_on", json_or_null(slim_runs_on(&files[i], w, a)));
+		json_array_append_new(list, one);
+	}
+
 	return list;
 }
 
@@ -203,7 +207,8 @@ static const struct show wheel_rows[] = {
 	     .indent = 2),
 	SHOW("kept", "{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
 	SHOW("dropped", "{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
-	SHOW("targets", "arch list {targets_told}", .each = "files", .indent = 2),
+	SHOW("targets", "arch list {targets_told}[ (runs on {-runs_on})]", .each = "files",
+	     .indent = 2),
 	SHOW("left", "{file}: {left}", .each = "files", .indent = 2),
 	SHOW("lacking", "{file}: {lacking}", .each = "files", .indent = 2),
 	{0}};
@@ -516,6 +521,28 @@ static int find_release(struct cmd_context *c, const struct slim_targets *t, str
 	return cmd_official_check(c, q, o->python, e);
 }
 
+/* The output directory, and disk space for what is downloaded and made. */
+static int make_room(struct cmd_context *c, struct slim_work *w,
+		     const struct official_wheel *const *found, size_t count, struct err *e)
+{
+	struct store *store;
+	uint64_t torch = 0;
+
+	if (make_out_dir(c, &w->out, e) < 0 || cmd_open(c, OPEN_NETWORK, e) < 0 ||
+	    cmd_store(c, &store, e) < 0)
+		return -1;
+	struct fetch_source *sources = arena_array(c->arena, count, sizeof(*sources));
+	for (size_t i = 0; i < count; i++) {
+		sources[i] = fetch_source_official(found[i], c->arena);
+		torch += strcmp(found[i]->name.dist, "torch") == 0 ? found[i]->size : 0;
+	}
+
+	const struct fetcher by = {store, c->fetch, c->run, c->arena};
+	const uint64_t made = torch * w->targets->tables->slim_percent / 100 * w->targets->count;
+	const struct fetch_room room = {sources, count, made, w->out.dir};
+	return fetch_room_check(&by, &room, e);
+}
+
 /* The wheels of --release out of the store, fetched by their digests. */
 static int fetch_official(struct cmd_context *c, struct slim_work *w, struct err *e)
 {
@@ -551,7 +578,7 @@ static int fetch_official(struct cmd_context *c, struct slim_work *w, struct err
 			"no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
 	if (o->dry_run && skip_absent(c, w, found, &count, e) < 0)
 		return -1;
-	if (!o->dry_run && make_out_dir(c, &w->out, e) < 0)
+	if (!o->dry_run && make_room(c, w, found, count, e) < 0)
 		return -1;
 	return count ? cmd_official_fetch(c, found, count, &w->wheels, e) : 0;
 }

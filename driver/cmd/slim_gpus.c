@@ -137,3 +137,15 @@ int slim_native(struct cmd_context *c, const char **ret, const struct hardware *
 	*ret_machine = h;
 	return 0;
 }
+
+const char *slim_runs_on(const struct fatbin_file_cut *f, const struct fatbin_wanted *w,
+			 struct arena *a)
+{
+	struct strlist listed = {0}, others = {0};
+
+	strlist_split(&listed, a, f->cut.archs ? f->cut.archs : "", " ");
+	for (size_t i = 0; i < w->count && listed.count; i++)
+		if (!strlist_contains(&listed, arena_printf(a, "sm_%u", w->gpus[i].number)))
+			strlist_addf(&others, a, "sm%u", w->gpus[i].number);
+	return others.count ? strlist_join(&others, a, ", ") : NULL;
+}

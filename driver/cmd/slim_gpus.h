@@ -12,6 +12,12 @@ int cmd_env_warn(struct cmd_context *c, const struct slim_marker *wanted, struct
  * to run it. ERR_POLICY if there is no GPU or the driver does not work; the message says which. */
 int slim_native(struct cmd_context *c, const char **ret, const struct hardware **ret_machine,
 		struct err *e) MUST_CHECK;
+struct fatbin_file_cut;
+struct fatbin_wanted;
+/* slim_runs_on: "sm89", for the targets whose code a library lists under a lower number; NULL: it
+ * lists all. */
+const char *slim_runs_on(const struct fatbin_file_cut *f, const struct fatbin_wanted *w,
+			 struct arena *a);
 
 struct official_wheel; /* core/wheel/wheel.h */
 struct official;
@@ -55,6 +61,7 @@ struct cmd_listed {
 };
 
 /* cmd_official_cuda: the toolkit of torch's wheel for x86_64 and for aarch64, by the metadata that
- * the index has with it, else l->known; "-": no wheel, or one without CUDA. ERR_NETWORK. */
+ * the index has with it, else l->known; "-": no wheel, or one without CUDA. NULL, with a warning:
+ * not known, while that of the other is. ERR_NETWORK where none is. */
 int cmd_official_cuda(const struct fetcher *by, const struct cmd_listed *l, const char *ret[2],
 		      struct err *e) MUST_CHECK;

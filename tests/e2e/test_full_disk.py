@@ -218,11 +218,20 @@ def prepare(world):
 
 
 def test_slim_download_by_pip(world):
-    """pip writes half of the wheel: that is no change of its bytes."""
+    """The table has the wheel's size: pip is not started."""
     for size in ("64k", "512k", "1500k"):
         text = disk.full(disk.slim(cache=disk.on("store")), options=f"size={size}")
         hint = text.split("hint: ")[-1]
-        assert f"'{disk.dir}'" in hint and "--cache" in hint and "--out" not in hint, text
+        assert f"'{disk.dir}" in text and "MB free, and the download needs" in text, text
+        assert "--cache" in hint and "--out" not in hint, text
+
+
+def test_slim_room_for_all_is_asked_before_the_download(world):
+    """Of the output directory, and of one disk for both."""
+    text = disk.full(disk.slim(out=disk.on("out")), options="size=1m")
+    assert "MB free, and the output needs 2." in text, text
+    text = disk.full(disk.slim(cache=disk.on("store"), out=disk.on("out")), options="size=3m")
+    assert "MB free, and the output with the download needs 4." in text and "--cache or --out" in text, text
 
 
 def test_slim_download_few_inodes(world):

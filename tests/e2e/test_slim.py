@@ -18,8 +18,8 @@ import threading
 import time
 import zipfile
 
-from toy import main
-from wheelsite import clean_env, make_wheel, venv
+from toy import TOP, main
+from wheelsite import Server, clean_env, make_wheel, venv
 
 SIZE = 300000
 CODE = r"""
@@ -548,6 +548,56 @@ def test_a_release_for_the_platform(world):
     for words, machine in ((("--profile", "sm90-armv9"), "aarch64"), (("--profile", "sm90-avx2"), "x86_64"), (("--profile", "sm90-avx2", "--platform", "aarch64-linux"), "aarch64"), (("--gpu", "sm90"), os.uname().machine)):
         refused(world, 4, f"-cp313-cp313-manylinux_2_28_{machine}.whl'", "--release", "2.15.0", *words, "--python", "3.13", "--offline")
     refused(world, 2, "unknown value 'arm'", "--release", "2.15.0", "--gpu", "sm90", "--platform", "arm")
+
+
+def test_what_no_release_has_is_told_with_what_helps(world):
+    """Each hint is for this very platform, CUDA, Python or GPU, by the definitions of ptbuild."""
+    def refused(_, status, words, *args):
+        done = subprocess.run([world.ptbuild, "slim", *args, "--profiles", os.path.join(TOP, "profiles"), "--cache", world.cache], capture_output=True, text=True, timeout=300)
+        assert done.returncode == status and words in done.stderr, (done.returncode, done.stderr)
+        return done
+
+    x86 = ("--platform", "x86_64-linux", "--dry-run", "--offline")
+    said = refused(world, 3, "release 2.11.0 is for CUDA 13.0 on x86_64-linux, not for CUDA 12.8", "--release", "2.11.0", "--gpu", "sm89", "--cuda", "12.8", *x86).stderr
+    assert "releases for CUDA 12.8: 2.8.0, " in said and "--release 2.10.0" in said and "Python" not in said, said
+    for words in ((), ("--release", "2.15.0")):
+        said = refused(world, 7, "only aarch64-linux systems have sm110", *words, "--gpu", "sm110", *x86).stderr
+        assert "hint: use --platform aarch64-linux: release 2.15.0 has it there" in said, said
+    assert "--platform aarch64-linux" in refused(world, 7, "only aarch64-linux systems have sm87", "--gpu", "sm87", *x86).stderr
+    assert "-avx2" not in refused(world, 7, "only aarch64-linux systems have sm53", "--gpu", "sm53", *x86).stderr
+    assert "it is sm110" in refused(world, 7, "only aarch64-linux systems have sm101", "--gpu", "sm101", *x86).stderr
+    assert "--python 3.9," in refused(world, 7, "Python 3.8", "--gpu", "sm89", "--python", "3.8", *x86).stderr
+    said = refused(world, 3, "unknown GPU target 'sm35'", "--gpu", "sm35", *x86).stderr
+    assert "no release is for GPUs older than sm50" in said and "did you mean" not in said, said
+
+
+def test_pin_leaves_out_a_platform_without_metadata(world):
+    """Of the wheel for one platform the index has no METADATA: the other one is pinned."""
+    top = world.path("pin-site")
+    os.makedirs(top)
+    names = [f"torch-2.5.0-cp312-cp312-{p}.whl" for p in ("manylinux1_x86_64", "manylinux2014_aarch64")]
+    with open(os.path.join(top, names[0] + ".metadata"), "w") as f:
+        f.write("Metadata-Version: 2.1\nName: torch\nVersion: 2.5.0\nRequires-Dist: nvidia-cuda-runtime-cu12==12.4.127\n")
+    os.makedirs(os.path.join(top, "simple", "torch"))
+    files = [{"filename": n, "url": f"../../{n}", "hashes": {"sha256": "0" * 63 + str(i)}, "size": 5} for i, n in enumerate(names)]
+    with open(os.path.join(top, "simple", "torch", "index.html"), "w") as f:
+        json.dump({"meta": {"api-version": "1.1"}, "name": "torch", "files": files}, f)
+    made = os.path.join(world.profiles, "official", "2.5.0")
+    with Server(top) as server:
+        done = world.run("slim", "--release", "2.5.0", "--pin", "torch==2.5.0", env=clean_env(HOME=world.dir, PIP_INDEX_URL=f"{server.url}/simple"))
+    assert done.returncode == 0, done.stderr
+    assert "leaving out 'torch==2.5.0' for aarch64-linux" in done.stderr and "--cuda" in done.stderr, done.stderr
+    with open(made) as f:
+        lines = [line for line in f.read().splitlines() if line.endswith(" 12.4") or "aarch64" in line]
+    os.remove(made)
+    assert [line.split()[0] for line in lines] == names[:1], lines
+
+
+def test_list_of_targets_says_what_runs_on_the_gpu(world):
+    done = slim(world, official(world), "--gpu", "sm89", "--out", world.path("ada"))
+    assert done.returncode == 0 and "arch list sm_80 (runs on sm89)" in done.stdout, (done.stdout, done.stderr)
+    done = slim(world, official(world), "--gpu", "sm90", "--out", world.path("hopper"))
+    assert "arch list sm_90\n" in done.stdout, done.stdout
 
 
 def test_an_output_directory_that_cannot_be_written_is_told_before_the_download(world):

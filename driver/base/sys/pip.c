@@ -77,22 +77,49 @@ static const char *readable(const char *line, struct arena *a)
 	return readable(arena_printf(a, "%.*s%s", (int)(from - line), line, to), a);
 }
 
+/* What a warning means for the user, in a sentence; "": no more than it says. */
+static const char *cause_of(const char *warning)
+{
+	static const struct {
+		const char *words, *cause;
+	} known[] = {
+		{"name resolution",
+		 "name resolution failed, so there is no network or name server"},
+		{"Name or service not known",
+		 "name resolution failed, so there is no network or name server"},
+		{"Network is unreachable", "there is no network"},
+		{"Connection refused", "the index or the proxy refuses the connection"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strstr(warning, known[i].words))
+			return known[i].cause;
+	return "";
+}
+
 char *pip_reason(struct arena *a, const struct buf *output)
 {
 	AUTO_BUF struct buf errors = {0};
 	struct strlist lines = {0};
 	const char *warning = "the index has no page of it, or it could not be read";
+	const char *cause = "";
 
 	strlist_split(&lines, a, buf_cstr(output), "\n\r");
 	for (size_t i = 0; i < lines.count && errors.len < REASON_MAX; i++)
-		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
+		if (strncmp(lines.items[i], "ERROR: ", 7) == 0) {
 			buf_printf(&errors, "%s%s", errors.len ? "; " : "",
 				   readable(lines.items[i] + 7, a));
-		else if (strncmp(lines.items[i], "WARNING: ", 9) == 0)
+		} else if (strncmp(lines.items[i], "WARNING: ", 9) == 0) {
 			warning = readable(lines.items[i] + 9, a);
+			cause = cause_of(lines.items[i]);
+		}
 	/* pip reports a page that it could not read like this. */
 	if (strstr(buf_cstr(&errors), "(from versions: none)"))
 		buf_printf(&errors, "; %.500s", warning);
+	else
+		cause = "";
+	if (*cause)
+		return arena_printf(a, "%s; pip: %s", cause, buf_cstr(&errors));
 	if (!errors.len)
 		buf_printf(&errors, "%.1000s",
 			   lines.count ? readable(lines.items[lines.count - 1], a)

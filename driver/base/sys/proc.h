@@ -125,5 +125,5 @@ int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err
  * sets the error of pip_find. */
 bool pip_missing(const struct buf *output, const char *hint, struct err *e);
 /* pip_reason: what its output says went wrong, its lines of errors or else the last one, in one
- * line of some 1000 bytes. */
+ * line of some 1000 bytes; where no index was reached, that comes first. */
 char *pip_reason(struct arena *a, const struct buf *output) __attribute__((returns_nonnull));

@@ -34,6 +34,9 @@ struct tables {
 	struct advisory_row *advisories;
 	struct need_row *needs;
 	struct drop_row *drops;
+	/* of slim.yaml: the least disk space of a slimmed torch while it is made, in percent of the
+	 * official wheel's size; 0: not known */
+	unsigned slim_percent;
 	struct captured_row *captured;
 	struct package_row *torch_extensions;
 	const char **extension_requires; /* of Python, what the build of each needs */

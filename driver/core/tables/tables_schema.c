@@ -202,6 +202,7 @@ ROW(drop, struct drop_row,
 	NEED(struct drop_row, lost),     NUMBER(struct drop_row, megabytes));
 TOP(slim, struct tables, 0,
 	SOURCES,
+	NUMBER(struct tables, slim_percent),
 	NEED_ROWS(struct tables, drops, drop));
 
 ROW(captured, struct captured_row,

@@ -42,6 +42,18 @@ static bool hint_product(const struct tables *t, const char *word, const char *r
 	return false;
 }
 
+/* Numbers of GPUs before the first row: 20 to 37 are Fermi and Kepler, in two digits. */
+static bool is_older(const struct tables *t, const char *word)
+{
+	enum { FIRST_OF_TWO_DIGITS = 20 };
+	const char *digits = strncmp(word, "sm", 2) == 0 ? word + 2 : word;
+	const unsigned long number = strtoul(digits, NULL, 10);
+
+	if (!t->gpus_count || strlen(digits) != 2 || strspn(digits, "0123456789") != 2)
+		return false;
+	return number >= FIRST_OF_TWO_DIGITS && number < strtoul(t->gpus[0].sm, NULL, 10);
+}
+
 static int unknown_gpu(const struct tables *t, const char *word, struct arena *a, struct err *e)
 {
 	struct strlist known = {0};
@@ -61,6 +73,8 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 		return err_hint(e, "did you mean 'sm%s'?", bare);
 	if (hint_product(t, word, "", a, e))
 		return -1;
+	if (is_older(t, word))
+		return err_hint(e, "no release is for GPUs older than sm%s", t->gpus[0].sm);
 	return suggest_known(e, suggest_nearest(word, newest.items, newest.count), &known);
 }
 

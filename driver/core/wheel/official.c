@@ -200,6 +200,8 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 		    strcmp(w.name.version, version) != 0 || !digest_valid_hex(w.sha256) || !w.size)
 			continue;
 		w.cuda = cuda[official_machine(w.name.platform)];
+		if (!w.cuda)
+			continue;
 		for (size_t k = before; k < o->count && !taken; k++) {
 			taken = same_but_build(&o->wheels[k].name, &w.name);
 			if (taken && strtoul(w.name.build, NULL, 10) >
@@ -256,21 +258,50 @@ static bool fits_cuda(const struct official_wheel *w, const char *dist, const ch
 	return strcmp(dist, "torch") != 0 && strtol(w->cuda, NULL, 10) == strtol(cuda, NULL, 10);
 }
 
+static bool is_alike(const struct official_wheel *x, const struct official_wheel *y)
+{
+	return official_machine(x->name.platform) == official_machine(y->name.platform) &&
+	       strcmp(x->cuda, y->cuda) == 0;
+}
+
+/* "cp312, cp313 for x86_64 with CUDA 12.8; py3 for every machine" */
+static const char *have_text(const struct official *o, const char *dist, struct arena *a)
+{
+	struct strlist groups = {0};
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct official_wheel *w = &o->wheels[i];
+		struct strlist pythons = {0};
+		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
+			continue;
+		for (size_t k = 0; k < o->count; k++) {
+			const struct wheel_name *n = &o->wheels[k].name;
+			if (strcmp(wheel_normalize(n->dist, a), dist) != 0 ||
+			    !is_alike(&o->wheels[k], w))
+				continue;
+			/* "cp313t" is another interpreter. */
+			strlist_once(&pythons, a,
+				     path_has_suffix(n->abi, "t") ? n->abi : n->python);
+		}
+
+		const bool labelled = strcmp(w->cuda, "-") != 0;
+		strlist_once(&groups, a,
+			     arena_printf(a, "%s for %s%s%s", strlist_join(&pythons, a, ", "),
+					  machine_of(w), labelled ? " with CUDA " : "",
+					  labelled ? w->cuda : ""));
+	}
+
+	return groups.count ? strlist_join(&groups, a, "; ") : "none of it";
+}
+
 int official_find(const struct official *o, const char *dist, const char *python,
 		  const char *platform, const char *cuda, struct arena *a,
 		  const struct official_wheel **ret, struct err *e)
 {
-	struct strlist have = {0};
-
 	for (size_t i = 0; i < o->count; i++) {
 		const struct official_wheel *w = &o->wheels[i];
 		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
 			continue;
-		/* "cp313t" is another interpreter. */
-		const bool labelled = strcmp(w->cuda, "-") != 0;
-		strlist_addf(&have, a, "%s for %s%s%s",
-			     path_has_suffix(w->name.abi, "t") ? w->name.abi : w->name.python,
-			     machine_of(w), labelled ? " with CUDA " : "", labelled ? w->cuda : "");
 		if (wheel_name_takes(&w->name, python, a) && on_platform(w, platform) &&
 		    fits_cuda(w, dist, cuda)) {
 			*ret = w;
@@ -280,7 +311,7 @@ int official_find(const struct official *o, const char *dist, const char *python
 
 	err_set(e, ERR_CONFIG, "'%s' has no %s for Python %s, %s, CUDA %s", o->path, dist, python,
 		platform, cuda ? cuda : "(any)");
-	return err_hint(e, "it has %s", have.count ? strlist_join(&have, a, "; ") : "none of it");
+	return err_hint(e, "it has %s", have_text(o, dist, a));
 }
 
 /* "12.8" of the pin of CUDA's runtime, or of the bundle that has it; NULL. */

@@ -192,7 +192,8 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 /* official_pinned: whether there is a file of that release. */
 bool official_pinned(const char *profiles, const char *release, struct arena *a);
 /* official_take: adds the listed files of "NAME==VERSION" for Linux with digest and size, of
- * several build tags the highest. `cuda` applies to each. ERR_NETWORK if none is left. */
+ * several build tags the highest. `cuda` is that of each official_machine; NULL leaves it out.
+ * ERR_NETWORK if none is left. */
 int official_take(struct official *o, const char *asked, const struct wheel_listed *files,
 		  size_t count, const char *const cuda[2], struct arena *a,
 		  struct err *e) MUST_CHECK;

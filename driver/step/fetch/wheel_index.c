@@ -327,6 +327,10 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t si
 	int rc = proc_run(&spec, run, &result, e);
 	/* the caller counts the finished file */
 	atomic_fetch_sub(&progress->received, watch.counted);
+	if (rc < 0 && e->kind == ERR_INTERRUPTED)
+		return err_hint(e, "pip keeps no part of a file, so the same command downloads it "
+				   "from its start; where PIP_INDEX_URL names the index, it "
+				   "continues");
 	if (rc < 0)
 		return -1;
 	if (result.status && proc_no_space("pip", dir, buf_cstr(&output), e))

@@ -243,7 +243,8 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 	for (size_t i = 0; i < p.rows_count && !p.left; i++) {
 		if (run_check(v->run, e) < 0)
 			return -1;
-		log_status(v->run->log, "reading %s", p.rows[i].path);
+		if (v->run->log->tty)
+			log_status(v->run->log, "reading %s", p.rows[i].path);
 		if (!slim_parts_goes(v->q, &p, i) && look_at(v, &p, i, &why) < 0)
 			p.left = arena_strdup(v->a, why.msg);
 	}

@@ -73,6 +73,12 @@ static void test_reason_of_failed_connection_has_no_python_object(void **state)
 		assert_contains(told, says[i][1]);
 	}
 
+	assert_string_equal(reason(&a, "WARNING: x after connection broken by 'E('[Errno -3] "
+				       "Temporary failure in name resolution')': /x/\nERROR: no x "
+				       "(from versions: none)\n"),
+			    "name resolution failed, so there is no network or name server; pip: "
+			    "no x (from versions: none); the connection failed: [Errno -3] "
+			    "Temporary failure in name resolution");
 	assert_string_equal(reason(&a, "ERROR: one <a.B object at 0x12>: two <c object at 0x3> "
 				       "three <d object at 0x"),
 			    "one two three ");

@@ -136,7 +136,8 @@ static void test_find(void **state)
 	assert_int_equal(w->size, 6);
 	assert_err(official_find(&o, "torch", "3.13", "x86_64-linux", "13.0", &arena, &w, &err),
 		   &err, ERR_CONFIG, "CUDA 13.0");
-	assert_contains(err.hint, "cp313 for x86_64 with CUDA 12.8");
+	assert_string_equal(err.hint, "it has cp313t, cp313 for x86_64 with CUDA 12.8; cp313 for "
+				      "aarch64 with CUDA -");
 	err_clear(&err);
 	assert_err(official_find(&o, "torch", "3.9", "x86_64-linux", NULL, &arena, &w, &err), &err,
 		   ERR_CONFIG, "no torch for Python 3.9");
