@@ -64,7 +64,7 @@ install_packages() {
 	# Where apt has no lists yet, or old ones, this fails and the second try counts.
 	quietly as_root "${install[@]}" "${missing[@]}" ||
 		{ as_root apt-get update >/dev/null && as_root "${install[@]}" "${missing[@]}" >/dev/null; } || status=1
-	kill "$beat"
+	kill "$beat" 2>/dev/null || true # it is gone where there is no sleep
 	[ "$status" = 0 ] ||
 		die "the packages could not be had: apt says above what failed. Look at the network, and at apt's sources (/etc/apt/sources.list and sources.list.d)"
 }
