@@ -210,7 +210,7 @@ static void a_disk_that_is_too_small(void **state)
 	(void)state;
 	expect(arena_printf(&ran.arena, "build --profile " PROFILE " --release 2.9.1 %s",
 			    tables("900000G")),
-	       8, "too little space in");
+	       8, "too little space left in");
 	assert_contains(err_text(), "--cache DIR");
 	assert_no_world();
 }

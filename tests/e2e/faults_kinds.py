@@ -262,7 +262,7 @@ def enospc(r):
     result = r.run(r.build_command())
     r.no_process()
     r.no_wrong_wheel()
-    r.fine_or_says(result, (8,), "No space left on device", "too little space")
+    r.fine_or_says(result, (8,), "No space left on device", "too little space left")
     # Not by mount(8): it repeats the options that are shown, and the owner's number means another user in a user name space.
     libc, ms_remount = ctypes.CDLL(None, use_errno=True), 32
     if libc.mount(b"none", r.cache.encode(), b"tmpfs", ms_remount, b"size=1g") != 0:

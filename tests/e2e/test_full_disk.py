@@ -153,7 +153,7 @@ class Disk:
         for name in ("store", "out"):
             shutil.rmtree(self.world.path(name), ignore_errors=True)
 
-    def full(self, command, options="size=64k", fill=None, copy=(), env=None, words="no space left", second=0):
+    def full(self, command, options="size=64k", fill=None, copy=(), env=None, words="space left", second=0):
         """Runs it on a disk that is too small, and again with room."""
         self.places += 1
         self.clear()

@@ -221,7 +221,7 @@ def test_full_disk(world):
     for place in places(world):
         size = "100m" if place.root else "512k"
         mounted = f"mount -t tmpfs -o size={size} none {world.cache}"
-        place.refused(8, f"too little space in '{world.cache}'", "it needs", "--cache DIR", lines=[mounted])
+        place.refused(8, f"too little space left in '{world.cache}'", "it needs", "--cache DIR", lines=[mounted])
 
 
 def test_no_memory(world):

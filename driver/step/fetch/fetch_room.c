@@ -47,8 +47,8 @@ static int check_room(const struct room *r, struct err *e)
 	/* where nobody can say, the first write does */
 	if (fs_free_bytes(r->dir, &have, ERR_IGNORED) < 0 || have >= r->need)
 		return 0;
-	err_set(e, ERR_SYSTEM, "no space left in '%s': %.1f MB free, and %s needs %.1f MB", r->dir,
-		megabytes(have), r->what, megabytes(r->need));
+	err_set(e, ERR_SYSTEM, "too little space left in '%s': %.1f MB free, and %s needs %.1f MB",
+		r->dir, megabytes(have), r->what, megabytes(r->need));
 	return err_hint(e, "free some space there, or name a directory on another disk with %s",
 			r->option);
 }

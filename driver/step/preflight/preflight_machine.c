@@ -379,7 +379,7 @@ static int check_space(struct preflight *d, const struct place *p, struct err *e
 	const char *have = size_text(d, (double)bytes), *needed = size_text(d, need);
 	if ((double)bytes < need)
 		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "make room, or %s", fix),
-			       "too little space in '%s': %s free, and it needs %s", dir, have,
+			       "too little space left in '%s': %s free, and it needs %s", dir, have,
 			       needed);
 	else
 		preflight_ok(d, name, need > 0 ? "%s free in '%s', it needs %s" : "%s free in '%s'",
